@@ -1,0 +1,1 @@
+"""Settings (config.toml) and the fleet file (fleet.yaml): read strictly, explained well."""

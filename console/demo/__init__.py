@@ -1,0 +1,1 @@
+"""The simulated fleet behind the real protocols: a Kubernetes API and a Docker Engine API on loopback."""

@@ -1,0 +1,1 @@
+"""Makes an applier apply exactly one commit and follows that operation to its end."""

@@ -1,0 +1,1 @@
+"""Dependency-ordered create, update and delete of resources."""

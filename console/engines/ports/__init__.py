@@ -1,0 +1,1 @@
+"""The narrow protocols that engines need; backends satisfy them by shape."""

@@ -1,0 +1,1 @@
+"""The durable record of what this console did: operations, steps, calls, undo data."""

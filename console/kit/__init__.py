@@ -1,0 +1,1 @@
+"""Asyncio and text tools that know nothing of clusters, swarms or screens."""

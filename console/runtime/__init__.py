@@ -1,0 +1,1 @@
+"""Connections, store, commands and lifecycle: the one place that holds engines and backends together."""

@@ -1,0 +1,1 @@
+"""The Textual screen. Textual and Rich are imported here and nowhere else."""

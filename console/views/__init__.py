@@ -1,0 +1,1 @@
+"""Rows from model objects: columns as pure functions, headless."""
