@@ -1,0 +1,113 @@
+"""What the runtime asks of a backend: one narrow protocol a capability.
+
+A backend that lacks a capability simply doesn't have its methods: the key isn't offered and one feature is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from console.model.docker import Sample
+from console.model.kubernetes import LogLine, LogQuery
+from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
+from console.model.resource import Change
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who answered: ``uid`` (kube-system uid, swarm id or engine id), ``platforms`` and ``server`` ("Kubernetes v1.36.2")."""
+
+    uid: str
+    platforms: tuple[str, ...]
+    server: str
+
+
+Emit = Callable[[Change], None]
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A live source. All methods raise errors of :mod:`console.errors` only."""
+
+    endpoint: str
+
+    async def connect(self) -> Identity:
+        """Reach the server, negotiate versions and say who it is."""
+        ...
+
+    async def watch(self, emit: Emit, heard: Callable[[], None]) -> None:
+        """Emit every change of all wanted kinds until cancelled; call ``heard`` whenever the server said anything.
+
+        Raises when the connection as a whole is lost; a single refused kind is a :class:`KindState`.
+        """
+        ...
+
+    def want(self, kinds: frozenset[str]) -> None:
+        """Which on-demand kinds are being looked at now (the standing ones are always watched)."""
+        ...
+
+    async def close(self) -> None:
+        """Give back sockets and children. Never raises."""
+        ...
+
+
+@runtime_checkable
+class ReadsRaw(Protocol):
+    """Full objects on demand."""
+
+    async def raw(self, ref: Ref) -> dict[str, Any]:
+        """The whole object as the server has it (not masked: the caller masks)."""
+        ...
+
+
+@runtime_checkable
+class ReadsLogs(Protocol):
+    """Logs of pods, containers, tasks and services."""
+
+    def logs(self, ref: Ref, query: LogQuery) -> AsyncIterator[LogLine]:
+        """Lines as they come. Reconnects by itself with ``since`` and says so in a "note" line."""
+        ...
+
+    async def log_sources(self, ref: Ref) -> tuple[str, ...]:
+        """Names of the containers whose logs can be asked for (empty: only one)."""
+        ...
+
+
+@runtime_checkable
+class ReadsStats(Protocol):
+    """Live CPU and memory of containers that are looked at."""
+
+    def stats(self, ref: Ref) -> AsyncIterator[Sample]:
+        """About one sample a second until closed."""
+        ...
+
+
+@runtime_checkable
+class Writes(Protocol):
+    """Plans and makes single writes."""
+
+    def verbs(self, kind: str) -> tuple[str, ...]:
+        """Which intents can be planned for objects of this kind."""
+        ...
+
+    async def plan(self, intent: Intent) -> Plan:
+        """Read the world and say what would be done; raises :class:`console.errors.Refused` with the reason if unlawful."""
+        ...
+
+    async def execute(self, step: PlanStep) -> str:
+        """Make one write, once, under its precondition; returns what the server said in a few words.
+
+        Raises ``WorldMoved`` (precondition failed), ``UnclearAnswer`` (may have happened) or the server's refusal.
+        """
+        ...
+
+    async def applied(self, step: PlanStep) -> bool | None:
+        """After an unclear answer: read, and say whether the write is there (None: can't be told)."""
+        ...
+
+    async def observe(self, plan: Plan) -> tuple[bool, str]:
+        """Whether the effect of the executed plan is complete, and what it waits for now, in words. Raises if it failed."""
+        ...
