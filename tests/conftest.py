@@ -1,0 +1,44 @@
+"""What holds for every test: the real servers' fixtures, the order, the reruns, and the form of scenario marks."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.real import fixtures, requires
+
+REAL_ROOMS = frozenset({"contract", "e2e", "real"})
+"""Folders (or parts of a file's name) whose tests talk to real servers on a busy machine."""
+
+_SCENARIO = re.compile(r"(graph|dispatch|stacks|services):[A-Z]{1,2}[0-9]+[a-z]?")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Offer the real servers to every folder; refuse an unknown name in `QUARTERDECK_REQUIRE` before anything runs."""
+    requires.required()
+    config.pluginmanager.register(fixtures, "real-servers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Check scenario marks; run hermetic tests first; let tests of real servers be tried again."""
+    for item in items:
+        _check_scenarios(item)
+    items.sort(key=_talks_to_real_servers)
+    for item in items:
+        if _talks_to_real_servers(item):
+            # A busy machine may break a timeout that is generous on any other; what fails three times is broken.
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=1))
+
+
+def _talks_to_real_servers(item: pytest.Item) -> bool:
+    path = Path(item.path).relative_to(Path(__file__).parent)
+    if REAL_ROOMS.intersection(path.parts) or path.stem.endswith("_real"):
+        return True
+    return any(name in fixtures.NAMES for name in getattr(item, "fixturenames", ()))
+
+
+def _check_scenarios(item: pytest.Item) -> None:
+    for mark in item.iter_markers("scenario"):
+        wrong = [name for name in mark.args if not isinstance(name, str) or not _SCENARIO.fullmatch(name)]
+        if wrong or mark.kwargs or not mark.args:
+            raise pytest.UsageError(f'{item.nodeid}: scenario marks look like scenario("graph:G07"), not {wrong or mark}')

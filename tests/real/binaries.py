@@ -1,0 +1,129 @@
+"""Builds kube-apiserver and etcd from their Go modules, once, into a cache that outlives the checkout.
+
+`python -m tests.real.binaries` builds what is missing (4 to 8 minutes on two cores, mostly kube-apiserver). Versions are pinned
+in `build/*/go.mod` and are part of the file names, so a new version is built beside the old one. Environment:
+`QUARTERDECK_TEST_CACHE` moves the cache; `KUBEBUILDER_ASSETS` names a folder with ready binaries, used when they are there.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BUILD = Path(__file__).resolve().parent / "build"
+
+
+class BuildFailed(Exception):
+    """A server could not be built; the message is the compiler's last output."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One server: its command, the Go module that pins it (in `build/FOLDER`), its package, and extra linker flags."""
+
+    command: str
+    folder: str
+    module: str
+    package: str
+    flags: str = ""
+
+    @property
+    def version(self) -> str:
+        """The pinned version, `v1.2.3`."""
+        text = (BUILD / self.folder / "go.mod").read_text()
+        found = re.search(rf"^(?:require )?\s*{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
+        if not found:
+            raise BuildFailed(f"{self.folder}/go.mod does not pin {self.module}")
+        return found[1]
+
+    @property
+    def built(self) -> Path:
+        """Where the built program is, or would be."""
+        return cache() / "bin" / f"{self.command}-{self.version}"
+
+    def find(self) -> Path | None:
+        """The program ready to run: from `KUBEBUILDER_ASSETS`, else from the cache; None when it is in neither."""
+        ready = os.environ.get("KUBEBUILDER_ASSETS", "")
+        if ready and (path := Path(ready, self.command)).exists():
+            return path
+        return self.built if self.built.exists() else None
+
+
+ETCD = Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3")
+APISERVER = Program(
+    "kube-apiserver",
+    "kubernetes",
+    "k8s.io/kubernetes",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    # Without these the server calls itself v0.0.0, which no real cluster does.
+    "-X k8s.io/component-base/version.gitVersion={version} "
+    "-X k8s.io/component-base/version.gitMajor={major} -X k8s.io/component-base/version.gitMinor={minor}",
+)
+
+
+def cache() -> Path:
+    """The folder of what is built once for all runs."""
+    chosen = os.environ.get("QUARTERDECK_TEST_CACHE")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "quarterdeck-test"
+
+
+def build(program: Program) -> Path:
+    """Build a program unless it is there; returns its path. Raises `BuildFailed`.
+
+    Two builders at once do the work twice and both end well: each writes beside the goal and renames.
+    """
+    if found := program.find():
+        return found
+    go = shutil.which("go")
+    if not go:
+        raise BuildFailed("not installed: go")
+    goal = program.built
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    draft = goal.with_name(f"{goal.name}.{os.getpid()}")
+    major, minor, *_ = program.version.removeprefix("v").split(".")
+    flags = "-s -w " + program.flags.format(version=program.version, major=major, minor=minor)
+    command = ["nice", "-n", "10", go, "build", "-p", "2", "-trimpath", "-mod=readonly", "-ldflags", flags.strip()]
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
+    try:
+        done = subprocess.run(
+            [*command, "-o", str(draft), program.package],
+            cwd=BUILD / program.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise BuildFailed(f"{program.command} {program.version}: {done.stderr[-2000:]}")
+        draft.rename(goal)
+    finally:
+        draft.unlink(missing_ok=True)
+    return goal
+
+
+def why_no_kubernetes() -> str:
+    """Why no Kubernetes API server can run here, or an empty string."""
+    missing = [program.command for program in (ETCD, APISERVER) if program.find() is None]
+    return f"not built: {', '.join(missing)} (python -m tests.real.binaries builds them)" if missing else ""
+
+
+def main() -> int:
+    """Build everything that is missing, with a line and a time for each."""
+    for program in (ETCD, APISERVER):
+        started = time.monotonic()
+        try:
+            path = build(program)
+        except BuildFailed as failure:
+            print(failure, file=sys.stderr)
+            return 1
+        print(f"{program.command} {program.version}: {path} ({time.monotonic() - started:.0f} s)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

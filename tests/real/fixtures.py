@@ -1,0 +1,80 @@
+"""Fixtures of the real servers: one of each for the whole test run, mended before every test that asks for it.
+
+A test asks for `swarm`, `docker_engine`, ... and gets a server that is up, healthy and empty, whatever the test before it did.
+Servers start when the first test asks for them and end with the run.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.real.docker_engine import DockerEngine
+from tests.real.place import Place
+from tests.real.registry import Registry
+from tests.real.requires import need
+from tests.real.swarm import REGISTRY_PORT, SWITCH, SwarmLab
+
+
+@pytest.fixture(scope="session")
+def place() -> Iterator[Place]:
+    """The run's own folder; whatever is started in it goes with it."""
+    with Place() as here:
+        yield here
+
+
+@pytest.fixture(scope="session")
+def swarm_lab(place: Place) -> Iterator[SwarmLab]:
+    """The run's swarm, 1 manager and 2 workers, as the last test left it. Tests want `swarm`."""
+    need("swarm")
+    with SwarmLab(place) as lab:
+        yield lab
+
+
+@pytest.fixture
+def swarm(swarm_lab: SwarmLab) -> SwarmLab:
+    """A healthy, empty swarm of 1 manager and 2 workers."""
+    swarm_lab.mend()
+    return swarm_lab
+
+
+@pytest.fixture
+def quorum(place: Place) -> Iterator[SwarmLab]:
+    """A swarm of 3 managers of its own for one test that breaks its quorum (about 5 s to start)."""
+    need("swarm")
+    with SwarmLab(place, managers=3, workers=0, name="q") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def docker_host(place: Place) -> Iterator[DockerEngine]:
+    """The run's Docker host as the last test left it. Tests want `docker_engine`."""
+    need("docker")
+    with DockerEngine(place) as engine:
+        yield engine
+
+
+@pytest.fixture
+def docker_engine(docker_host: DockerEngine) -> DockerEngine:
+    """A Docker host with the harness's images and no containers."""
+    docker_host.mend()
+    return docker_host
+
+
+@pytest.fixture(scope="session")
+def registry(place: Place) -> Iterator[Registry]:
+    """A registry on loopback that wants a user and a password; the console under test reaches it, engines do not."""
+    need("registry")
+    with Registry(place) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def lab_registry(place: Place, swarm_lab: SwarmLab) -> Iterator[Registry]:
+    """A registry inside the swarm lab, where its engines (and only they) reach it."""
+    need("registry")
+    with Registry(place, "lab-registry", SWITCH, REGISTRY_PORT, swarm_lab.switch) as server:
+        yield server
+
+
+NAMES = frozenset({"place", "swarm_lab", "swarm", "quorum", "docker_host", "docker_engine", "registry", "lab_registry"})
+"""The fixtures that start a server; a test that asks for one runs after the hermetic tests and may be tried again."""
