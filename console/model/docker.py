@@ -10,7 +10,11 @@ from console.model.resource import Resource
 
 class Stack(Resource, frozen=True, kw_only=True):
     """A Swarm stack, by its namespace label. Counts are services. ``unreadable`` says what could not be read; such a stack is
-    never called missing or well."""
+    never called missing or well.
+
+    ``sync`` ("synced", "drifted", "out of sync"), ``drift`` (what differs, in words) and ``revision`` ("r41") are known only
+    for releases that somebody compared or recorded; empty otherwise.
+    """
 
     services: int = 0
     services_ok: int = 0
@@ -22,6 +26,9 @@ class Stack(Resource, frozen=True, kw_only=True):
     volumes: int = 0
     update: str = ""
     unreadable: str = ""
+    sync: str = ""
+    drift: str = ""
+    revision: str = ""
 
 
 class SwarmService(Resource, frozen=True, kw_only=True):
@@ -81,6 +88,7 @@ class Container(Resource, frozen=True, kw_only=True):
     """A container of a host. ``app`` is its compose project (or ours), ``service`` the service in it.
 
     ``state``: created, running, paused, restarting, removing, exited, dead. ``probe``: the health check's word, "" without one.
+    ``drift`` says in words how it differs from what was declared; empty when it doesn't or nobody declared it.
     """
 
     app: str = ""
@@ -97,6 +105,7 @@ class Container(Resource, frozen=True, kw_only=True):
     started: datetime | None = None
     finished: datetime | None = None
     networks: tuple[str, ...] = ()
+    drift: str = ""
 
 
 class Sample(Resource, frozen=True, kw_only=True):
