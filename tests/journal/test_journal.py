@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import subprocess
@@ -152,9 +151,9 @@ async def test_the_lease_passes_on_when_its_holder_lets_go(tmp_path: Path) -> No
 
 async def test_the_file_is_for_its_owner_only(journal: Journal) -> None:
     await journal.begin(scale_plan(), "")
-    for name in os.listdir(journal.path.parent):
-        mode = stat.S_IMODE((journal.path.parent / name).stat().st_mode)
-        assert mode == 0o600, name
+    for file in journal.path.parent.iterdir():
+        mode = stat.S_IMODE(file.stat().st_mode)
+        assert mode == 0o600, file.name
     assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
 
 

@@ -1,0 +1,173 @@
+"""Runs a confirmed plan: each step journaled before its call leaves, in order of dependence, never blindly twice.
+
+A write whose answer was lost is resolved by reading (:meth:`Writes.applied`). Cancelling is cooperative: the call at hand ends,
+nothing new begins, and the outcome says what was left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from graphlib import TopologicalSorter
+
+from console.errors import JournalError, QuarterdeckError, Refused, UnclearAnswer
+from console.journal.journal import Journal
+from console.kit.timing import backoff
+from console.model.operations import State
+from console.model.plan import Plan, PlanStep
+from console.runtime.ports import Writes
+from console.runtime.tracking import Tracked
+
+CONCURRENCY = 10
+# Three looks over about 15 s: an API server behind a broken connection usually answers again within that time.
+RESOLVE_ATTEMPTS = 4
+
+
+class Execution:
+    """One operation. ``await run()`` ends it and returns its final state; :meth:`cancel` asks it to stop.
+
+    :param observe_seconds: how long the world may take to show the effect.
+    """
+
+    def __init__(
+        self, identity: str, plan: Plan, backend: Writes, journal: Journal, tracked: Tracked, *, observe_seconds: float = 900
+    ) -> None:
+        self._identity = identity
+        self._plan = plan
+        self._backend = backend
+        self._journal = journal
+        self._tracked = tracked
+        self._observe_seconds = observe_seconds
+        self._cancelled = ""
+        self._stop = asyncio.Event()
+        self._failures: list[str] = []
+        self._doubts: list[str] = []
+        self._done = 0
+
+    def cancel(self, why: str) -> None:
+        """Begin nothing new; ``why`` goes into the outcome."""
+        self._cancelled = self._cancelled or why
+        self._stop.set()
+
+    async def run(self) -> State:
+        """Make the writes, watch their effect, journal the end."""
+        try:
+            await self._steps()
+            state, message = await self._outcome()
+        except JournalError as error:
+            # The world may go on; without a record nothing more is sent.
+            self._tracked.end(State.INTERRUPTED, error.sentence(), undoable=False)
+            return State.INTERRUPTED
+        try:
+            await self._journal.end(self._identity, state, message)
+        except JournalError as error:
+            message = f"{message} (not recorded: {error.message})"
+        self._tracked.end(state, message, undoable=self._plan.undo is not None)
+        return state
+
+    async def _steps(self) -> None:
+        steps = {step.key: step for step in self._plan.steps}
+        sorter = TopologicalSorter({step.key: step.after for step in self._plan.steps})
+        sorter.prepare()
+        running: dict[asyncio.Task[bool], str] = {}
+        waiting: list[str] = []
+        try:
+            while sorter.is_active() or running:
+                waiting += sorter.get_ready() if sorter.is_active() else ()
+                while waiting and len(running) < CONCURRENCY and not self._halted:
+                    key = waiting.pop(0)
+                    running[asyncio.create_task(self._step(steps[key]), name=f"step {key}")] = key
+                if not running:
+                    return
+                ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    key = running.pop(task)
+                    if task.result():
+                        sorter.done(key)
+        finally:
+            # Only when cancelled from outside or without a journal: what runs is stopped and awaited.
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    @property
+    def _halted(self) -> bool:
+        return bool(self._cancelled or self._failures or self._doubts)
+
+    async def _step(self, step: PlanStep) -> bool:
+        loop = asyncio.get_running_loop()
+        await self._journal.step_started(self._identity, step.key, step.title)
+        self._tracked.step(step.key, State.RUNNING)
+        began = loop.time()
+        try:
+            state, detail = State.SUCCEEDED, await self._backend.execute(step)
+        except UnclearAnswer as error:
+            state, detail = await self._resolve(step, error)
+        except QuarterdeckError as error:
+            state, detail = State.FAILED, error.sentence()
+        await self._journal.step_ended(self._identity, step.key, state, detail, loop.time() - began)
+        self._tracked.step(step.key, state, detail)
+        match state:
+            case State.SUCCEEDED:
+                self._done += 1
+            case State.UNKNOWN:
+                self._doubts.append(f"{step.title}: {detail}")
+            case _:
+                self._failures.append(f"{step.title}: {detail}")
+        return state is State.SUCCEEDED
+
+    async def _resolve(self, step: PlanStep, error: UnclearAnswer) -> tuple[State, str]:
+        """The answer to a write was lost: read until we know, or say that we don't."""
+        self._tracked.step(step.key, State.WAITING, error.message, "reading whether the write arrived")
+        last: QuarterdeckError = error
+        for attempt, pause in zip(range(RESOLVE_ATTEMPTS), backoff(1, most=8), strict=False):
+            try:
+                applied = await self._backend.applied(step)
+            except QuarterdeckError as failure:
+                last = failure
+            else:
+                if applied is True:
+                    return State.SUCCEEDED, "the answer was lost; reading shows that the write arrived"
+                if applied is False:
+                    return State.FAILED, f"{error.message} Reading shows that the write did not arrive."
+                return State.UNKNOWN, f"{error.message} Reading can't tell whether the write arrived."
+            if attempt + 1 < RESOLVE_ATTEMPTS:
+                await asyncio.sleep(pause)
+        return State.UNKNOWN, f"{error.message} It can't be read whether the write arrived: {last.message}"
+
+    async def _outcome(self) -> tuple[State, str]:
+        left = len(self._plan.steps) - self._done - len(self._failures) - len(self._doubts)
+        rest = f" {left} of {len(self._plan.steps)} steps were not begun." if left else ""
+        if self._doubts:
+            return State.UNKNOWN, "; ".join(self._doubts + self._failures) + rest
+        if self._failures:
+            return State.FAILED, "; ".join(self._failures) + rest
+        if self._cancelled and left:
+            return State.CANCELLED, f"{self._cancelled}.{rest}"
+        return await self._observe()
+
+    async def _observe(self) -> tuple[State, str]:
+        """Every write is made; wait until the world shows it, is known to have failed, or the time is up."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._observe_seconds
+        waits_for = ""
+        for pause in backoff(0.5, factor=1.5, most=5):
+            try:
+                complete, waits_for = await self._backend.observe(self._plan)
+            except Refused as error:
+                return State.FAILED, error.sentence()
+            except QuarterdeckError as error:
+                # Not being able to look is no failure of what was written.
+                complete, waits_for = False, f"{waits_for or 'the effect'} (can't look now: {error.message})"
+            if complete:
+                return State.SUCCEEDED, waits_for
+            if loop.time() >= deadline:
+                return State.UNKNOWN, f"Written, but after {self._observe_seconds:.0f} s still waiting for {waits_for}."
+            if self._cancelled:
+                return State.CANCELLED, f"{self._cancelled}. Everything was written; it still waits for {waits_for}."
+            self._tracked.waiting(waits_for)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+        raise AssertionError("backoff is endless")

@@ -1,0 +1,72 @@
+"""What a crash left behind: unfinished operations are resolved by reading, never by writing again.
+
+A step that the journal has as running may or may not have reached the server; its backend looks. Steps that never began stay
+so. Only the holder of the journal's lease does this: an operation that another live process runs is not unfinished.
+"""
+
+from __future__ import annotations
+
+from console.errors import JournalError, QuarterdeckError
+from console.journal.journal import Journal
+from console.journal.records import OperationRecord
+from console.model.operations import State
+from console.model.plan import PlanStep
+from console.runtime.ports import Writes
+
+
+async def unfinished(journal: Journal, connection: str) -> tuple[OperationRecord, ...]:
+    """Operations on this connection that no process ended; none if another process holds the lease."""
+    if not journal.lease.held:
+        return ()
+    return tuple(record for record in await journal.unfinished() if record.target.connection == connection)
+
+
+async def recover(journal: Journal, record: OperationRecord, backend: Writes) -> OperationRecord:
+    """End one unfinished operation truthfully and return its record as it is then.
+
+    :raises JournalError: the result can't be recorded; the operation stays unfinished and is found again.
+    :raises QuarterdeckError: the target can't be read now; likewise.
+    """
+    plan_steps = {step.key: step for step in record.plan.steps}
+    states: list[State] = []
+    for step in record.steps:
+        if step.state is not State.RUNNING or step.key not in plan_steps:
+            states.append(step.state)
+            continue
+        state, detail = await _look(backend, plan_steps[step.key])
+        await journal.step_ended(record.id, step.key, state, detail, None)
+        states.append(state)
+    state, message = await _judge(states, record, backend)
+    await journal.end(record.id, state, message)
+    ended = await journal.operations(ids=[record.id])
+    if not ended:
+        raise JournalError(f"Operation {record.id[:12]} is no longer in the journal.")
+    return ended[0]
+
+
+async def _look(backend: Writes, step: PlanStep) -> tuple[State, str]:
+    match await backend.applied(step):
+        case True:
+            return State.SUCCEEDED, "the console ended during the call; reading shows that the write arrived"
+        case False:
+            return State.FAILED, "the console ended during the call; reading shows that the write did not arrive"
+        case _:
+            return State.UNKNOWN, "the console ended during the call; reading can't tell whether the write arrived"
+
+
+async def _judge(states: list[State], record: OperationRecord, backend: Writes) -> tuple[State, str]:
+    made, total = states.count(State.SUCCEEDED), len(states)
+    if State.UNKNOWN in states:
+        return (
+            State.UNKNOWN,
+            "The console ended in mid-operation, and it can't be told whether a write arrived: look at the object.",
+        )
+    if made < total:
+        return State.INTERRUPTED, f"The console ended in mid-operation: {made} of {total} steps were made, the rest was not."
+    try:
+        complete, waits_for = await backend.observe(record.plan)
+    except QuarterdeckError as error:
+        return State.INTERRUPTED, f"Everything was written before the console ended; its effect: {error.message}"
+    if complete:
+        return State.SUCCEEDED, "Everything was written before the console ended, and the effect is there."
+    return State.INTERRUPTED, f"Everything was written before the console ended; it still waits for {waits_for}."
