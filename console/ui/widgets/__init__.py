@@ -1,0 +1,1 @@
+"""Widgets of the screen. They know rows, columns and tones, and no platform."""

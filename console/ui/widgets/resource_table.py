@@ -1,0 +1,369 @@
+"""The table of resources: only lines on the screen are computed, only lines that changed are painted.
+
+It knows columns, cells and references, and no kind. The cursor and the marks belong to objects, not to places: they stay
+with their object while rows come, go and change order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from console.model.refs import Ref
+from console.model.resource import Resource
+from console.ui.tones import COMPONENTS, TONE_CSS, Tones
+from console.ui.widgets.columns import GUTTER, Placed, fit, fit_text, total_width
+from console.ui.widgets.row_order import Keep, RowOrder
+from console.views.cells import Cell, Column, Context, Table, row_cells
+
+_BAR, _MARK = "▌", "✓"
+_HEADER = 1
+
+
+class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
+    """A virtual table over objects of the model.
+
+    :meth:`show` chooses the table, :meth:`replace` and :meth:`update` feed it, :meth:`tick` lets ages move on. Keys are bound
+    by the screen (one registry of actions), which calls :meth:`move`, :meth:`mark` and :meth:`sort_by`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS | {"table--header", "table--cursor", "table--cursor-blurred"}
+    DEFAULT_CSS = (
+        """
+    ResourceTable {
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        color: $foreground;
+    & > .table--header { color: $tone-muted; text-style: bold; }
+    & > .table--cursor { background: $row-cursor; }
+    & > .table--cursor-blurred { background: $row-cursor-blurred; }
+    """
+        + TONE_CSS
+        + "}"
+    )
+
+    class Moved(Message):
+        """The cursor is on another object (None: no rows)."""
+
+        def __init__(self, table: ResourceTable, ref: Ref | None) -> None:
+            super().__init__()
+            self.table = table
+            self.ref = ref
+
+    class Chosen(Message):
+        """Enter or a second click: go into this object."""
+
+        def __init__(self, table: ResourceTable, ref: Ref) -> None:
+            super().__init__()
+            self.table = table
+            self.ref = ref
+
+    class Sorted(Message):
+        """A click on a column's title asks to sort by it."""
+
+        def __init__(self, table: ResourceTable, key: str) -> None:
+            super().__init__()
+            self.table = table
+            self.key = key
+
+    def __init__(self, context: Context, *, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
+        super().__init__(id=id)
+        self.rows = RowOrder()
+        self.marked: set[Ref] = set()
+        self.columns: Sequence[Column[Any]] = ()
+        self.all_columns = False
+        self.sort_key, self.sort_reverse = "", False
+        self._order: Callable[[Any], Any] | None = None
+        self._cell_context = context
+        self._tones = Tones(self)
+        self._placed: tuple[Placed, ...] = ()
+        self._cells: dict[Ref, tuple[Cell, ...]] = {}
+        self._lines: dict[int, Strip] = {}
+        self._cursor: Ref | None = None
+        self._place = 0
+        self._steered = False
+
+    # -- what is shown
+
+    def show(self, table: Table[Any]) -> None:
+        """Another table: its columns and its order; the rows are still to come."""
+        self.columns, self._order = table.columns, table.order
+        self.sort_key, self.sort_reverse = "", False
+        self.marked.clear()
+        self._cursor, self._place, self._steered = None, 0, False
+        self.rows.replace({})
+        self.rows.arrange(None, table.order)
+        self._fit()
+        self.scroll_to(0, 0, animate=False, force=True)
+        self._rows_changed()
+
+    def replace(self, objects: Mapping[Ref, Resource]) -> None:
+        """The complete set of objects."""
+        self._cells.clear()
+        self.rows.replace(objects)
+        self.marked &= self.rows.objects.keys()
+        self._rows_changed()
+
+    def update(self, changed: Iterable[Resource], removed: Iterable[Ref] = ()) -> None:
+        """Some objects changed or went. The cursor stays with its object, on the same line of the screen."""
+        changed, removed = list(changed), list(removed)
+        for resource in changed:
+            self._cells.pop(resource.ref, None)
+        for ref in removed:
+            self._cells.pop(ref, None)
+            self.marked.discard(ref)
+        self.rows.update(changed, removed)
+        self._rows_changed()
+
+    def filter(self, keep: Keep | None) -> None:
+        """Show only what ``keep`` lets through."""
+        self.rows.filter(keep)
+        self._rows_changed()
+
+    def tick(self, context: Context) -> None:
+        """The time (or a connection's state) moved on: compute the visible cells again, paint the lines that differ."""
+        self._cell_context = context
+        self._cells.clear()
+        self._repaint()
+
+    def sort_by(self, key: str, reverse: bool = False) -> None:
+        """Sort by a column's key; "" is the table's own order."""
+        column = next((column for column in self.columns if column.key == key), None)
+        self.sort_key, self.sort_reverse = (key if column else ""), reverse
+        self.rows.arrange(column.sort if column else None, self._order or _by_name, reverse=reverse)
+        self._rows_changed()
+
+    def show_all_columns(self, everything: bool) -> None:
+        """Hide no column (and scroll sideways), or fit the columns to the width again."""
+        self.all_columns = everything
+        self._fit()
+        self.scroll_to(x=0, animate=False, force=True)
+        self._all_lines()
+
+    # -- the cursor and the marks
+
+    @property
+    def cursor(self) -> Ref | None:
+        """The object under the cursor."""
+        return self._cursor
+
+    @property
+    def subjects(self) -> tuple[Ref, ...]:
+        """What an action is about: the marked objects, else the one under the cursor."""
+        if self.marked:
+            return tuple(ref for ref in self.rows if ref in self.marked) or tuple(sorted(self.marked))
+        return (self._cursor,) if self._cursor else ()
+
+    def select(self, ref: Ref) -> bool:
+        """Put the cursor on this object; returns whether it is shown."""
+        index = self.rows.index(ref)
+        if index is None:
+            return False
+        self._go(index)
+        return True
+
+    def move(self, where: str) -> None:
+        """``up``, ``down``, ``page_up``, ``page_down``, ``top``, ``bottom``, ``left``, ``right``."""
+        page = max(self.size.height - _HEADER - 1, 1)
+        match where:
+            case "left" | "right":
+                self.scroll_to(x=self.scroll_offset.x + (8 if where == "right" else -8), animate=False, force=True)
+            case "top":
+                self._go(0)
+            case "bottom":
+                self._go(len(self.rows) - 1)
+            case _:
+                self._go(self._place + {"up": -1, "down": 1, "page_up": -page, "page_down": page}[where])
+
+    def mark(self) -> None:
+        """Mark or unmark the object under the cursor and go down one."""
+        if self._cursor is None:
+            return
+        self.marked ^= {self._cursor}
+        self._repaint()
+        self.move("down")
+
+    def mark_all(self) -> None:
+        """Mark every row that is shown; when all are, unmark all."""
+        shown = set(self.rows)
+        self.marked = set() if shown <= self.marked else shown
+        self._repaint()
+
+    def _go(self, index: int) -> None:
+        index = max(0, min(len(self.rows) - 1, index))
+        ref = self.rows.at(index)
+        self._steered = True
+        if ref is None:
+            return
+        changed = ref != self._cursor
+        self._cursor, self._place = ref, index
+        height = self.size.height - _HEADER
+        top = self.scroll_offset.y
+        if index < top:
+            self.scroll_to(y=index, animate=False, force=True)
+        elif height > 0 and index >= top + height:
+            self.scroll_to(y=index - height + 1, animate=False, force=True)
+        self._repaint()
+        if changed:
+            self.post_message(self.Moved(self, ref))
+
+    def _rows_changed(self) -> None:
+        before, offset = self._cursor, self._place - self.scroll_offset.y
+        index = self.rows.index(before) if before is not None and self._steered else None
+        if index is None:
+            index = max(0, min(self._place if self._steered else 0, len(self.rows) - 1))
+        self._cursor, self._place = self.rows.at(index), index
+        self._resize_canvas()
+        if self._steered and 0 <= offset < self.size.height - _HEADER:
+            self.scroll_to(y=max(index - offset, 0), animate=False, force=True)
+        self._repaint()
+        if self._cursor != before:
+            self.post_message(self.Moved(self, self._cursor))
+
+    # -- geometry
+
+    def _fit(self) -> None:
+        self._placed = fit(self.columns, self.size.width, everything=self.all_columns) if self.size.width else ()
+        self._cells.clear()
+        self._resize_canvas()
+
+    def _resize_canvas(self) -> None:
+        size = Size(total_width(self._placed), len(self.rows) + _HEADER)
+        if size != self.virtual_size:
+            self.virtual_size = size
+
+    def on_resize(self) -> None:
+        """Choose the columns again for the new width and keep the cursor on the screen."""
+        self._fit()
+        self._lines.clear()
+        if self._cursor is not None and self._steered:
+            self._go(self._place)
+        self.refresh()
+
+    # -- painting
+
+    def notify_style_update(self) -> None:
+        """Paint everything again in the new theme."""
+        super().notify_style_update()
+        self._tones.forget()
+        self._all_lines()
+
+    def watch_has_focus(self, _focused: bool) -> None:
+        """The cursor line looks different with and without the focus."""
+        self._repaint()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Every line shows another row now."""
+        self._lines.clear()
+        super().watch_scroll_y(old_value, new_value)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Every line shows another part now."""
+        self._lines.clear()
+        super().watch_scroll_x(old_value, new_value)
+
+    def _all_lines(self) -> None:
+        self._lines.clear()
+        self.refresh()
+
+    def _repaint(self) -> None:
+        """Compute the visible lines and paint those that differ from what was painted last."""
+        if not self.is_mounted:
+            return
+        width = self.size.width
+        for y in range(self.size.height):
+            old = self._lines.get(y)
+            if old is None:
+                continue
+            new = self._line(y, width)
+            if new != old:
+                self._lines[y] = new
+                self.refresh(Region(0, y, width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen, counted from the top of the table."""
+        strip = self._lines.get(y)
+        if strip is None or strip.cell_length != self.size.width:
+            strip = self._lines[y] = self._line(y, self.size.width)
+        return strip
+
+    def _line(self, y: int, width: int) -> Strip:
+        ground = self.rich_style
+        if y < _HEADER:
+            return self._window(self._header(ground), width, ground)
+        index = self.scroll_offset.y + y - _HEADER
+        ref = self.rows.at(index)
+        if ref is None:
+            return Strip.blank(width, ground)
+        if index == self._place:
+            name = "table--cursor" if self.has_focus else "table--cursor-blurred"
+            ground = ground + Style(bgcolor=self.get_component_rich_style(name).bgcolor)
+        return self._window(self._row(ref, ground, index == self._place), width, ground)
+
+    def _window(self, segments: list[Segment], width: int, ground: Style) -> Strip:
+        left = self.scroll_offset.x
+        return Strip(segments).crop_extend(left, left + width, ground)
+
+    def _header(self, ground: Style) -> list[Segment]:
+        style = ground + self.get_component_rich_style("table--header", partial=True)
+        chosen = style + self._tones["accent"]
+        segments, at = [], 0
+        for placed in self._placed:
+            column = placed.column
+            sorted_by = column.key == self.sort_key
+            title = column.title + (("↓" if self.sort_reverse else "↑") if sorted_by else "")
+            text = fit_text(title, placed.width, column.align)
+            segments += [Segment(" " * (placed.start - at), style), Segment(text, chosen if sorted_by else style)]
+            at = placed.start + placed.width
+        return segments
+
+    def _row(self, ref: Ref, ground: Style, under_cursor: bool) -> list[Segment]:
+        accent = ground + self._tones["accent"]
+        segments = [Segment(_BAR if under_cursor else " ", accent), Segment(_MARK if ref in self.marked else " ", accent)]
+        at = GUTTER
+        for placed, cell in zip(self._placed, self._cells_of(ref), strict=False):
+            if placed.start > at:
+                segments.append(Segment(" " * (placed.start - at), ground))
+            text = fit_text(cell.text, placed.width, placed.column.align)
+            segments.append(Segment(text, ground + self._tones[cell.tone]))
+            at = placed.start + placed.width
+        return segments
+
+    def _cells_of(self, ref: Ref) -> tuple[Cell, ...]:
+        cells = self._cells.get(ref)
+        if cells is None:
+            columns = [placed.column for placed in self._placed]
+            cells = self._cells[ref] = row_cells(columns, self.rows.objects[ref], self._cell_context)
+        return cells
+
+    # -- the mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """A click selects, a double click opens, a click on a title asks to sort."""
+        if event.y < _HEADER:
+            x = event.x + self.scroll_offset.x
+            for placed in self._placed:
+                if placed.start <= x < placed.start + placed.width:
+                    self.post_message(self.Sorted(self, placed.column.key))
+            return
+        ref = self.rows.at(self.scroll_offset.y + event.y - _HEADER)
+        if ref is None:
+            return
+        self._go(self.scroll_offset.y + event.y - _HEADER)
+        if event.chain > 1:
+            self.post_message(self.Chosen(self, ref))
+
+
+def _by_name(resource: Resource) -> Ref:
+    return resource.ref

@@ -1,0 +1,58 @@
+"""Columns that fit and text that is as wide as it says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from console.ui.widgets.columns import FLEX_LEAST, fit, fit_text, total_width, wrap_cells
+from tests.ui.samples import COLUMNS
+
+
+def _keys(width: int, everything: bool = False) -> list[str]:
+    return [placed.column.key for placed in fit(COLUMNS, width, everything=everything)]
+
+
+def test_all_columns_are_shown_where_there_is_room() -> None:
+    assert _keys(120) == ["health", "name", "where", "what", "services"]
+
+
+def test_the_least_important_column_goes_first_when_it_gets_narrow() -> None:
+    assert _keys(60) == ["health", "name", "what", "services"]
+    assert _keys(40) == ["health", "name", "services"]
+
+
+def test_important_columns_stay_and_the_table_scrolls_sideways() -> None:
+    assert _keys(20) == ["health", "name", "services"]
+    assert total_width(fit(COLUMNS, 20)) > 20
+
+
+def test_nothing_is_hidden_when_all_columns_are_asked_for() -> None:
+    assert _keys(30, everything=True) == [column.key for column in COLUMNS]
+
+
+@given(st.integers(60, 250))
+def test_the_flexible_column_takes_exactly_what_is_left(width: int) -> None:
+    placed = fit(COLUMNS, width)
+    assert total_width(placed) == width
+    assert all(entry.width >= FLEX_LEAST for entry in placed if entry.column.width is None)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Mn", "Me", "Mc"])), st.integers(1, 30))
+def test_text_takes_exactly_its_width(text: str, width: int) -> None:
+    assert cell_len(fit_text(text, width)) == width
+    assert cell_len(fit_text(text, width, "right")) == width
+
+
+def test_a_wide_character_is_never_cut_in_half() -> None:
+    assert fit_text("日本語", 4) == "日 …"
+    assert fit_text("日本語", 5) == "日本…"
+    assert fit_text("🚀x", 5, "right") == "  🚀x"
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Mn", "Me", "Mc"])), st.integers(2, 20))
+def test_wrapped_lines_hold_the_whole_text(text: str, width: int) -> None:
+    lines = wrap_cells(text, width)
+    assert "".join(lines) == text
+    assert all(cell_len(line) <= width for line in lines)
