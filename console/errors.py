@@ -7,6 +7,9 @@ The original exception is always chained (``raise ... from error``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class QuarterdeckError(Exception):
     """The root. ``str(error)`` is the message; :attr:`hint` may be empty."""
@@ -53,12 +56,19 @@ class LoginExpired(QuarterdeckError):
 
 
 class ApiError(QuarterdeckError):
-    """The server answered and refused. ``status`` is the HTTP status, ``reason`` the server's own short word if it gave one."""
+    """The server answered and refused. ``status`` is the HTTP status, ``reason`` the server's own short word if it gave one.
 
-    def __init__(self, message: str, hint: str = "", *, status: int = 0, reason: str = "") -> None:
+    ``details`` is what it said beyond words: the ``details`` of a Kubernetes ``Status`` (``causes`` names the fields that
+    conflict and their managers); empty elsewhere.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message, hint)
         self.status = status
         self.reason = reason
+        self.details: Mapping[str, Any] = details or {}
 
 
 class Forbidden(ApiError):
@@ -88,8 +98,17 @@ class Invalid(ApiError):
 class Overloaded(ApiError):
     """429 or 503: later. :attr:`retry_after` is in seconds, 0 if the server did not say."""
 
-    def __init__(self, message: str, hint: str = "", *, status: int = 0, reason: str = "", retry_after: float = 0) -> None:
-        super().__init__(message, hint, status=status, reason=reason)
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        status: int = 0,
+        reason: str = "",
+        details: Mapping[str, Any] | None = None,
+        retry_after: float = 0,
+    ) -> None:
+        super().__init__(message, hint, status=status, reason=reason, details=details)
         self.retry_after = retry_after
 
 
