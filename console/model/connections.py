@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 from console.model.health import Health
 from console.model.resource import Resource
 
@@ -44,6 +46,17 @@ _HEALTH = {
     Phase.UNREACHABLE: Health.BAD,
     Phase.IDENTITY_CHANGED: Health.BAD,
 }
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who answered: ``uid`` (kube-system uid, swarm id or engine id), ``platforms`` and ``server`` ("Kubernetes v1.36.2").
+
+    ``uid`` is empty when these credentials may not read it.
+    """
+
+    uid: str
+    platforms: tuple[str, ...]
+    server: str
 
 
 class Connection(Resource, frozen=True, kw_only=True):

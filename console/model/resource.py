@@ -49,12 +49,16 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class KindState(msgspec.Struct, frozen=True):
-    """Why the rows of a kind are (not) there. ``state``: "syncing", "listed", "restricted", "not served", "failed"."""
+    """Why the rows of a kind are (not) there. ``state``: "syncing", "listed", "restricted", "not served", "failed".
+
+    ``polled`` says that the rows are read again and again since the server does not tell of changes.
+    """
 
     connection: str
     kind: str
     state: str
     detail: str = ""
+    polled: bool = False
 
 
 Change = Upserted | Removed | Listed | KindState

@@ -8,31 +8,28 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol, runtime_checkable
 
-import msgspec
-
+from console.model.connections import Identity
 from console.model.docker import Sample
 from console.model.kubernetes import LogLine, LogQuery
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 from console.model.resource import Change
 
-
-class Identity(msgspec.Struct, frozen=True):
-    """Who answered: ``uid`` (kube-system uid, swarm id or engine id), ``platforms`` and ``server`` ("Kubernetes v1.36.2")."""
-
-    uid: str
-    platforms: tuple[str, ...]
-    server: str
-
+__all__ = ["Backend", "Emit", "Identity", "Probes", "ReadsLogs", "ReadsRaw", "ReadsStats", "Writes"]
 
 Emit = Callable[[Change], None]
 
 
 @runtime_checkable
 class Backend(Protocol):
-    """A live source. All methods raise errors of :mod:`console.errors` only."""
+    """A live source. All methods raise errors of :mod:`console.errors` only.
+
+    ``endpoint`` is where it is, for people. ``kinds`` are all kinds it can ever report, the on-demand ones too; one that the
+    server turns out not to have is reported "not served".
+    """
 
     endpoint: str
+    kinds: frozenset[str]
 
     async def connect(self) -> Identity:
         """Reach the server, negotiate versions and say who it is."""
@@ -51,6 +48,15 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Give back sockets and children. Never raises."""
+        ...
+
+
+@runtime_checkable
+class Probes(Protocol):
+    """Can be asked whether it is still there; without it only its own words show that a connection lives."""
+
+    async def ping(self) -> None:
+        """The cheapest request that proves that the server answers; raises like any other request."""
         ...
 
 
