@@ -5,7 +5,7 @@ A backend that lacks a capability simply doesn't have its methods: the key isn't
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol, runtime_checkable
 
 from console.model.connections import Identity
@@ -73,7 +73,7 @@ class ReadsRaw(Protocol):
 class ReadsLogs(Protocol):
     """Logs of pods, containers, tasks and services."""
 
-    def logs(self, ref: Ref, query: LogQuery) -> AsyncIterator[LogLine]:
+    def logs(self, ref: Ref, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         """Lines as they come. Reconnects by itself with ``since`` and says so in a "note" line."""
         ...
 
@@ -86,7 +86,7 @@ class ReadsLogs(Protocol):
 class ReadsStats(Protocol):
     """Live CPU and memory of containers that are looked at."""
 
-    def stats(self, ref: Ref) -> AsyncIterator[Sample]:
+    def stats(self, ref: Ref) -> AsyncGenerator[Sample, None]:
         """About one sample a second until closed."""
         ...
 

@@ -1,0 +1,253 @@
+"""The console without a face: connections, store, commands. The screen and the headless commands stand on this alike."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from contextlib import AsyncExitStack, aclosing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from console.errors import JournalError, NotServed, QuarterdeckError, Unreachable
+from console.journal.journal import Journal
+from console.kit.masking import mask_object
+from console.kit.supervisor import Supervisor
+from console.kit.timing import Clock, SystemClock
+from console.model.connections import Connection, Phase
+from console.model.docker import Sample
+from console.model.kubernetes import Event, LogLine, LogQuery
+from console.model.operations import Operation
+from console.model.refs import Ref
+from console.model.resource import KindState, Resource, Upserted
+from console.runtime.arming import Arming
+from console.runtime.commands import Commands
+from console.runtime.connections import Link
+from console.runtime.gate import Gate
+from console.runtime.identities import Identities
+from console.runtime.looking import Looking
+from console.runtime.ports import ReadsLogs, ReadsRaw, ReadsStats
+from console.runtime.reading import events_about, operations_on, related_to
+from console.runtime.store import Store
+from console.runtime.targets import Target
+from console.runtime.whoami import whoami
+
+_WAITING = (Phase.IDLE, Phase.CONNECTING)
+
+
+class Runtime:
+    """Everything that lives as long as the console: ``async with Runtime(settings, fleet, targets) as runtime``.
+
+    Leaving ends operations at hand, then closes every connection. ``store`` and ``links`` may be read at any time.
+
+    :param connect: names of the targets to connect (None: all); others stay idle until :meth:`connect` or a look.
+    :param state: the state folder, for remembered identities and the journal (None: neither is kept, nothing can be written).
+    """
+
+    def __init__(
+        self,
+        settings: Any,
+        fleet: Any,
+        targets: Iterable[Target],
+        *,
+        clock: Clock | None = None,
+        connect: Collection[str] | None = None,
+        state: Path | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.fleet = fleet
+        self.clock = clock or SystemClock()
+        self.store = Store()
+        self.journal: Journal | None = None
+        self._state = state
+        self._connect = connect
+        self._read_only = read_only
+        self._supervisor = Supervisor()
+        self._looking = Looking(self._want)
+        self._started: set[str] = set()
+        gate, identities = Gate(), Identities(state)
+        self.links = {target.name: Link(target, self.store, gate, identities, self.clock) for target in targets}
+        self.arming = Arming(self.clock, read_only=read_only, changed=self._show_arming)
+        self._commands: Commands | None = None
+        self._exit = AsyncExitStack()
+
+    @property
+    def commands(self) -> Commands:
+        """The write path; there once the runtime was entered."""
+        if self._commands is None:
+            raise RuntimeError("the runtime has not been entered")
+        return self._commands
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._supervisor.stop)
+            stack.callback(self._looking.close)
+            problem = await self._open_journal(stack)
+            self._commands = Commands(
+                self, self.journal, self.arming, self.clock, self._publish_operation, journal_problem=problem
+            )
+            stack.push_async_callback(self._commands.close)
+            self._exit = stack.pop_all()
+        self.connect(self._connect)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exit.aclose()
+
+    def connect(self, names: Iterable[str] | None = None) -> None:
+        """Connect these targets (None: all) and keep them connected; those that already are are left alone."""
+        for name in tuple(self.links) if names is None else names:
+            if name in self.links and name not in self._started:
+                self._started.add(name)
+                self._supervisor.keep(f"connection {name}", self.links[name].run)
+
+    def reconnect(self, name: str) -> None:
+        """Try a lost connection now."""
+        self.connect((name,))
+        self.links[name].reconnect()
+
+    def accept_identity(self, name: str) -> None:
+        """Go on with the cluster, swarm or engine that answers under this name now."""
+        self.links[name].accept_identity()
+
+    def connection(self, name: str) -> Connection | None:
+        """The connection as it is shown now."""
+        link = self.links.get(name)
+        return None if link is None else link.connection
+
+    def backend(self, name: str) -> object | None:
+        """The live backend behind a connection; its capabilities are asked by shape (:mod:`console.runtime.ports`)."""
+        link = self.links.get(name)
+        return None if link is None else link.backend
+
+    def look(self, kinds: Iterable[str], connections: Iterable[str] | None = None) -> Callable[[], None]:
+        """Watch these kinds (on these connections; None: all) while somebody looks; returns the function that ends it.
+
+        Standing kinds are watched anyway and cost nothing here. After the end a kind stays watched for another minute.
+        """
+        return self._looking.look(tuple(self.links) if connections is None else connections, kinds)
+
+    async def settled(
+        self, kinds: Collection[str], timeout: float = 20, connections: Iterable[str] | None = None
+    ) -> tuple[KindState, ...]:
+        """Wait until it is known what these kinds hold; returns why rows are missing, nothing when all are there.
+
+        A kind that the platform of a connection can't have is not waited for. What is still open when ``timeout`` seconds are
+        over, and what is behind a connection that can't be made, comes back as "syncing" with the reason as detail.
+        """
+        names = tuple(self._started) if connections is None else tuple(connections)
+        changed = asyncio.Event()
+        unsubscribe = self.store.subscribe({*kinds, "Connection"}, lambda _: changed.set())
+        try:
+            async with asyncio.timeout(timeout):
+                while any(self._open(name, kind) for name in names for kind in kinds):
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            pass
+        finally:
+            unsubscribe()
+        missing = (self._missing(name, kind) for name in names for kind in kinds)
+        return tuple(state for state in missing if state is not None)
+
+    async def raw(self, ref: Ref) -> dict[str, Any]:
+        """The whole object as its server has it, secrets masked.
+
+        :raises NotServed: this connection can't give whole objects.
+        """
+        backend = self._reach(ref)
+        if not isinstance(backend, ReadsRaw):
+            raise NotServed(f"{ref.connection} has no whole objects to show.")
+        masked: dict[str, Any] = mask_object(await backend.raw(ref))
+        return masked
+
+    async def logs(self, ref: Ref, query: LogQuery | None = None) -> AsyncGenerator[LogLine, None]:
+        """Lines as they come; notes about gaps and reconnections are lines too."""
+        backend = self._reach(ref)
+        if not isinstance(backend, ReadsLogs):
+            raise NotServed(f"{ref.connection} has no logs to show.")
+        async with aclosing(backend.logs(ref, query or LogQuery())) as lines:
+            async for line in lines:
+                yield line
+
+    async def log_sources(self, ref: Ref) -> tuple[str, ...]:
+        """Names of the containers whose logs can be asked for (empty: only one)."""
+        backend = self._reach(ref)
+        return await backend.log_sources(ref) if isinstance(backend, ReadsLogs) else ()
+
+    async def stats(self, ref: Ref) -> AsyncGenerator[Sample, None]:
+        """About one sample of CPU and memory a second."""
+        backend = self._reach(ref)
+        if not isinstance(backend, ReadsStats):
+            raise NotServed(f"{ref.connection} measures nothing.")
+        async with aclosing(backend.stats(ref)) as samples:
+            async for sample in samples:
+                yield sample
+
+    def events_about(self, ref: Ref) -> tuple[Event, ...]:
+        """Events that speak of this object, newest first."""
+        return events_about(self.store, ref)
+
+    def operations_on(self, ref: Ref) -> tuple[Operation, ...]:
+        """Operations on this object, those in flight first."""
+        return operations_on(self.store, ref)
+
+    def related(self, ref: Ref) -> tuple[Resource, ...]:
+        """Objects that this one names, and objects that name it."""
+        link = self.links.get(ref.connection)
+        return related_to(self.store, ref, link.kinds if link else frozenset())
+
+    def _reach(self, ref: Ref) -> object:
+        link = self.links.get(ref.connection)
+        if link is None:
+            raise Unreachable(f"There is no connection {ref.connection}.")
+        backend = link.backend
+        if backend is None:
+            raise Unreachable(f"{ref.connection} is {link.phase.value}: {link.connection.reason}".rstrip(": "))
+        return backend
+
+    def _open(self, name: str, kind: str) -> bool:
+        """Whether it is worth waiting for this kind on this connection."""
+        link = self.links.get(name)
+        if link is None or not (link.phase in _WAITING or link.phase.fresh):
+            return False
+        if link.phase.fresh and kind not in link.kinds:
+            return False
+        return self.store.kind_state(name, kind).state == "syncing"
+
+    def _missing(self, name: str, kind: str) -> KindState | None:
+        link = self.links.get(name)
+        if link is None:
+            return KindState(name, kind, "syncing", f"There is no connection {name}.")
+        state = self.store.kind_state(name, kind)
+        if not link.phase.fresh:
+            return KindState(name, kind, "syncing", f"{link.phase.value}: {link.connection.reason}".rstrip(": "))
+        return None if state.state == "listed" or kind not in link.kinds else state
+
+    def _want(self, connection: str, kinds: frozenset[str]) -> None:
+        if connection in self.links:
+            self.links[connection].want(kinds)
+
+    def _publish_operation(self, operation: Operation) -> None:
+        self.store.apply(Upserted(operation))
+
+    def _show_arming(self, name: str) -> None:
+        link = self.links.get(name)
+        if link is not None:
+            left = self.arming.left(name)
+            link.arm(self.clock.now() + timedelta(seconds=left) if left else None)
+
+    async def _open_journal(self, stack: AsyncExitStack) -> str:
+        """Open the journal if there is a place for one; returns why it can't be used."""
+        if self._state is None:
+            return "There is no state folder."
+        try:
+            self.journal = await Journal.open(
+                self._state / "journal.sqlite3", self.clock, whoami(os.environ), engines=not self._read_only
+            )
+        except QuarterdeckError as error:
+            return error.sentence() if isinstance(error, JournalError) else str(error)
+        stack.push_async_callback(self.journal.close)
+        return ""
