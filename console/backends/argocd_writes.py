@@ -1,0 +1,184 @@
+"""Argo CD for daily use: refresh, sync with options, rollback, terminate, automated sync off and on.
+
+Sources (Argo CD 3): the annotation ``argocd.argoproj.io/refresh`` (``normal`` or ``hard``) is taken away by the controller when
+it is done; a sync is asked for by setting ``.operation``, which the controller moves to ``.status.operationState``; terminating
+sets ``.status.operationState.phase`` to ``Terminating`` (an Application has no status subresource). Automated sync is on when
+``spec.syncPolicy.automated`` is present and its ``enabled`` is not false.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from console.backends.kube_plans import kube_step
+from console.errors import Refused
+from console.kit.dig import dig, flag, items, mapping, number, text
+from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
+
+REFRESH = "argocd.argoproj.io/refresh"
+VERBS = ("refresh", "hard-refresh", "sync", "rollback", "terminate", "automated-off", "automated-on")
+RUNNING = ("Running", "Terminating")
+
+
+def automated(raw: dict[str, Any]) -> bool:
+    """Whether the Application syncs by itself."""
+    policy = dig(raw, "spec", "syncPolicy", "automated")
+    return isinstance(policy, dict) and policy.get("enabled") is not False
+
+
+def plan_argocd(intent: Intent, objects: dict[Ref, dict[str, Any]], who: str) -> Plan:
+    """The plan for an Argo CD verb on Applications (raw, by reference).
+
+    :param who: goes into ``initiatedBy`` of an operation.
+    :raises Refused: unlawful in this state, with the reason.
+    """
+    steps, effects = [], []
+    undo: Intent | None = None
+    for ref, raw in objects.items():
+        match intent.verb:
+            case "refresh" | "hard-refresh":
+                steps.append(_refresh(ref, raw, "hard" if intent.verb == "hard-refresh" else "normal"))
+                effects.append(f"{ref.path} is compared with its source again; automated sync may follow.")
+            case "terminate":
+                steps.append(_terminate(ref, raw))
+                effects.append(f"{ref.path} keeps what was applied so far; hooks that run are stopped.")
+            case "sync" | "rollback":
+                step, said = _sync(ref, raw, intent, who)
+                steps.append(step)
+                effects += said
+            case _:
+                step_undo = _automated(ref, raw, intent)
+                if step_undo is not None:
+                    steps.append(step_undo[0])
+                    undo = step_undo[1]
+    no_undo = "" if undo else "what a sync applied is taken back by syncing another revision"
+    off = "off" if intent.verb == "automated-off" else "on"
+    nothing = "" if steps else f"automated sync is {off} already"
+    return Plan(intent=intent, steps=tuple(steps), effects=tuple(effects), undo=undo, no_undo=no_undo, nothing=nothing)
+
+
+def _refresh(ref: Ref, raw: dict[str, Any], kind: str) -> PlanStep:
+    path = ("metadata", "annotations", REFRESH)
+    step = kube_step(ref, raw, f"Refresh {ref.path}", {"metadata": {"annotations": {REFRESH: kind}}}, path)
+    reconciled = text(raw, "status", "reconciledAt")
+    return msgspec.structs.replace(
+        step,
+        kind="action",
+        precondition={"uid": step.precondition["uid"]},
+        request={**step.request, "taken": [list(path)], "reconciled": reconciled},
+    )
+
+
+def _terminate(ref: Ref, raw: dict[str, Any]) -> PlanStep:
+    phase = text(raw, "status", "operationState", "phase")
+    if phase != "Running":
+        raise Refused(f"No operation of {ref.path} is running{f' (the last one: {phase})' if phase else ''}.")
+    path = ("status", "operationState", "phase")
+    step = kube_step(ref, raw, f"Terminate {ref.path}", {"status": {"operationState": {"phase": "Terminating"}}}, path)
+    started = text(raw, "status", "operationState", "startedAt")
+    return msgspec.structs.replace(
+        step,
+        kind="action",
+        precondition={"uid": step.precondition["uid"], "status.operationState.phase": "Running", "started": started},
+        request={**step.request, "ends": True},
+    )
+
+
+def _sync(ref: Ref, raw: dict[str, Any], intent: Intent, who: str) -> tuple[PlanStep, list[str]]:
+    phase = text(raw, "status", "operationState", "phase")
+    if dig(raw, "operation") is not None or phase in RUNNING:
+        raise Refused(f"An operation of {ref.path} is under way.", "Wait for it, or terminate it.")
+    sync: dict[str, Any] = {}
+    effects = []
+    if intent.verb == "rollback":
+        sync, said = _rolled_back(ref, raw, intent)
+        effects.append(said)
+    else:
+        if revision := intent.arguments.get("revision"):
+            if automated(raw):
+                raise Refused(
+                    f"{ref.path} syncs by itself and would leave {revision} at once.", "Turn automated sync off first."
+                )
+            sync["revision"] = revision
+        if intent.arguments.get("dry-run") == "true":
+            sync["dryRun"] = True
+        if intent.arguments.get("force") == "true":
+            sync["syncStrategy"] = {"hook": {"force": True}}
+        if chosen := intent.arguments.get("resources"):
+            sync["resources"] = [_resource(item) for item in chosen.split(",")]
+        effects.append(f"{ref.path} applies {sync.get('revision') or 'the newest revision of its source'}.")
+    sync["prune"] = intent.arguments.get("prune") == "true"
+    if sync["prune"]:
+        effects.append("Objects that the source no longer has are deleted.")
+    if options := items(raw, "spec", "syncPolicy", "syncOptions"):
+        sync["syncOptions"] = options
+    operation = {
+        "sync": sync,
+        "initiatedBy": {"username": who},
+        "info": [{"name": "Reason", "value": intent.reason or "by hand"}],
+    }
+    if retry := mapping(raw, "spec", "syncPolicy", "retry"):
+        operation["retry"] = retry
+    step = kube_step(ref, raw, f"{intent.verb.capitalize()} {ref.path}", {"operation": operation}, ("operation",))
+    started = text(raw, "status", "operationState", "startedAt")
+    return (
+        msgspec.structs.replace(
+            step,
+            kind="action",
+            precondition={"uid": step.precondition["uid"], "operation": "absent", "last operation": started},
+            request={**step.request, "taken": [["operation"]], "ends": True, "started": started},
+        ),
+        effects,
+    )
+
+
+def _rolled_back(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[dict[str, Any], str]:
+    if automated(raw):
+        raise Refused(f"{ref.path} syncs by itself and would undo a rollback at once.", "Turn automated sync off first.")
+    wanted = intent.arguments.get("id", "")
+    history = items(raw, "status", "history")
+    earlier = history[:-1] if len(history) > 1 else []
+    entry = next((item for item in history if str(number(item, "id")) == wanted), None) if wanted else (earlier or [None])[-1]
+    if entry is None:
+        known = ", ".join(str(number(item, "id")) for item in history) or "none"
+        raise Refused(f"{ref.path} has no such entry in its history.", f"Entries: {known}.")
+    sync: dict[str, Any] = {"revision": text(entry, "revision")}
+    for field in ("source", "sources", "revisions"):
+        if entry.get(field):
+            sync[field] = entry[field]
+    return sync, f"{ref.path} goes back to {text(entry, 'revision')[:12]}, deployed {text(entry, 'deployedAt')}."
+
+
+def _resource(chosen: str) -> dict[str, str]:
+    group, kind, name = [*chosen.split(":"), "", "", ""][:3]
+    if not kind or not name:
+        raise Refused(f"{chosen!r} names no resource.", "Write GROUP:KIND:NAME, or :KIND:NAME for the core group.")
+    namespace, _, plain = name.rpartition("/")
+    return {"group": group, "kind": kind, "name": plain} | ({"namespace": namespace} if namespace else {})
+
+
+def _automated(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[PlanStep, Intent] | None:
+    wanted = intent.verb == "automated-on"
+    before = dig(raw, "spec", "syncPolicy", "automated")
+    if "restore" in intent.arguments:
+        after = msgspec.json.decode(intent.arguments["restore"])
+        if before == after:
+            return None
+    elif automated(raw) is wanted:
+        return None
+    else:
+        after = {"prune": flag(before, "prune"), "selfHeal": flag(before, "selfHeal"), "enabled": True} if wanted else None
+    # A merge patch merges: every field of the old value that the new one lacks is taken away by name.
+    patch = after if not isinstance(before, dict) or not isinstance(after, dict) else {**dict.fromkeys(before), **after}
+    body = {"spec": {"syncPolicy": {"automated": patch}}}
+    title = f"Turn automated sync of {ref.path} {'on' if wanted else 'off'}"
+    step = kube_step(ref, raw, title, body, ("spec", "syncPolicy", "automated"))
+    undo = Intent(
+        verb="automated-off" if wanted else "automated-on",
+        targets=(ref,),
+        arguments={"restore": msgspec.json.encode(before).decode()},
+    )
+    return step, undo

@@ -1,0 +1,210 @@
+"""The Kubernetes side of the write path: reads what a plan needs, makes one patch, looks at what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from console.backends import argocd_writes, flux_writes
+from console.backends.field_owners import owners
+from console.backends.kube_plans import MANAGER, REQUESTED_AT, STAMP, field_state
+from console.errors import Conflict, NotFound, NotServed, Refused, WorldMoved
+from console.kit.dig import dig, flag, items, mapping, number, text
+from console.kit.timing import Clock, SystemClock
+from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
+
+MERGE = "application/merge-patch+json"
+
+
+class KubeWire(Protocol):
+    """The calls of the Kubernetes client that writing needs; it raises :mod:`console.errors` only."""
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """One object."""
+        ...
+
+    async def patch(self, path: str, body: Any, *, content_type: str, params: dict[str, str] | None = None) -> dict[str, Any]:
+        """The object after the patch. Never sent twice."""
+        ...
+
+    async def can_i(
+        self, verb: str, group: str, resource: str, namespace: str = "", name: str = "", subresource: str = ""
+    ) -> bool:
+        """Whether these credentials may do it (SelfSubjectAccessReview)."""
+        ...
+
+
+class KubeWriter:
+    """Satisfies :class:`console.runtime.ports.Writes` for Flux and Argo CD objects.
+
+    :param path_of: the API path of an object in the version that the cluster serves, and its (group, resource); raises
+        ``NotServed``.
+    """
+
+    def __init__(
+        self,
+        client: KubeWire,
+        path_of: Callable[[Ref], tuple[str, str, str]],
+        *,
+        clock: Clock | None = None,
+        who: str = "quarterdeck",
+    ) -> None:
+        self._client = client
+        self._path_of = path_of
+        self._clock = clock or SystemClock()
+        self._who = who
+
+    def verbs(self, kind: str) -> tuple[str, ...]:
+        """What can be planned for objects of this kind."""
+        return argocd_writes.VERBS if kind == "Application" else flux_writes.flux_verbs(kind)
+
+    async def plan(self, intent: Intent) -> Plan:
+        """Read the objects and say what would be done."""
+        objects = {}
+        for ref in intent.targets:
+            await self._check_permission(ref)
+            objects[ref] = await self._read(ref)
+        if intent.targets[0].kind == "Application":
+            return argocd_writes.plan_argocd(intent, objects, self._who)
+        sources = {}
+        if intent.verb == "reconcile-with-source":
+            for ref, raw in objects.items():
+                if source := flux_writes.source_ref(ref, raw):
+                    await self._check_permission(source)
+                    found = await self._read(source)
+                    known = Ref(source.connection, source.kind, source.namespace, source.name, text(found, "metadata", "uid"))
+                    sources[known] = found
+        return flux_writes.plan_flux(intent, objects, sources)
+
+    async def execute(self, step: PlanStep) -> str:
+        """Make the one patch, if the object is still the one that was planned for.
+
+        :raises WorldMoved: another uid or generation, or a field that the plan showed has another value.
+        """
+        raw = await self._read(step.ref)
+        self._check_unmoved(raw, step)
+        body = _stamped(step.request["patch"], self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        body.setdefault("metadata", {})["resourceVersion"] = text(raw, "metadata", "resourceVersion")
+        body["metadata"]["uid"] = step.precondition["uid"]
+        path, _, _ = self._path_of(step.ref)
+        try:
+            after = await self._client.patch(path, body, content_type=MERGE, params={"fieldManager": MANAGER})
+        except Conflict as error:
+            raise WorldMoved(f"{step.ref.path} was changed by somebody else in this moment.", "Plan again.") from error
+        return f"the API server took it as version {text(after, 'metadata', 'resourceVersion')}"
+
+    async def applied(self, step: PlanStep) -> bool | None:
+        """Whether a patch whose answer was lost is there: its fields have the values, under our name."""
+        try:
+            raw = await self._read(step.ref)
+        except Refused:
+            return None
+        for listed in items(step.request, "fields"):
+            path = [str(part) for part in listed]
+            wanted, now = dig(step.request["patch"], *path), dig(raw, *path)
+            before = next((change.before for change in step.changes if change.path == ".".join(path)), "")
+            if wanted == STAMP:
+                if field_state(raw, [path])[".".join(path)] == before:
+                    return False
+                if MANAGER not in owners(raw, *path):
+                    return None
+            elif listed in items(step.request, "taken"):
+                return self._was_taken(raw, step)
+            elif field_state(raw, [path]) != field_state(mapping(step.request, "patch"), [path]):
+                return False if field_state(raw, [path])[".".join(path)] == before else None
+            elif now is not None and MANAGER not in owners(raw, *path):
+                return None
+        return True
+
+    def _was_taken(self, raw: dict[str, Any], step: PlanStep) -> bool | None:
+        """For a field that the controller takes away: there now, or its result there, or it never came."""
+        if any(dig(raw, *path) is not None for path in items(step.request, "taken")):
+            return True if any(MANAGER in owners(raw, *path) for path in items(step.request, "taken")) else None
+        if "started" in step.request:
+            moved = text(raw, "status", "operationState", "startedAt") != step.request["started"]
+            ours = text(raw, "status", "operationState", "operation", "initiatedBy", "username") == self._who
+            return (True if ours else None) if moved else False
+        return None if text(raw, "status", "reconciledAt") != step.request.get("reconciled") else False
+
+    async def observe(self, plan: Plan) -> tuple[bool, str]:
+        """Whether the controllers have done what was asked; raises ``Refused`` when it ended badly."""
+        words = "done"
+        for step in plan.steps:
+            raw = await self._read(step.ref)
+            complete, words = _progress(raw, step)
+            if not complete:
+                return False, words
+        return True, words
+
+    def _check_unmoved(self, raw: dict[str, Any], step: PlanStep) -> None:
+        now = {
+            "uid": text(raw, "metadata", "uid"),
+            "generation": str(number(raw, "metadata", "generation")),
+            "suspend": "true" if flag(raw, "spec", "suspend") else "false",
+            "last operation": text(raw, "status", "operationState", "startedAt"),
+            "started": text(raw, "status", "operationState", "startedAt"),
+            **field_state(raw, [[str(part) for part in path] for path in items(step.request, "fields")]),
+        }
+        for fact, then in step.precondition.items():
+            if now.get(fact, "absent") != then:
+                raise WorldMoved(f"{step.ref.path}: {fact} is {now.get(fact, 'absent')} now, it was {then}.", "Plan again.")
+
+    async def _check_permission(self, ref: Ref) -> None:
+        _, group, resource = self._path_of(ref)
+        if not await self._client.can_i("patch", group, resource, ref.namespace, ref.name):
+            name = f"{resource}.{group}" if group else resource
+            raise Refused(
+                f"These credentials may not patch {name} in {ref.namespace}.",
+                f"Ask for it; check with: kubectl auth can-i patch {name} -n {ref.namespace}",
+            )
+
+    async def _read(self, ref: Ref) -> dict[str, Any]:
+        path, _, _ = self._path_of(ref)
+        try:
+            return await self._client.get(path)
+        except (NotFound, NotServed) as error:
+            raise Refused(f"{ref.kind} {ref.path} is gone.", "It was deleted since it was shown.") from error
+
+
+def _stamped(value: Any, now: str) -> Any:
+    if value == STAMP:
+        return now
+    return {key: _stamped(item, now) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:
+    name = step.ref.path
+    if step.request.get("handled"):
+        asked = text(raw, "metadata", "annotations", REQUESTED_AT)
+        if text(raw, "status", "lastHandledReconcileAt") != asked:
+            return False, f"{name}: its controller to take the request"
+        return _ready(raw, name)
+    if taken := items(step.request, "taken"):
+        if any(dig(raw, *path) is not None for path in taken):
+            return False, f"{name}: its controller to take the request"
+        if "started" in step.request and text(raw, "status", "operationState", "startedAt") == step.request["started"]:
+            return False, f"{name}: the operation to begin"
+    if step.request.get("ends"):
+        phase, why = text(raw, "status", "operationState", "phase"), text(raw, "status", "operationState", "message")
+        if phase in argocd_writes.RUNNING:
+            return False, f"{name}: the operation to end ({phase}: {why})"
+        if "started" in step.request and phase in ("Failed", "Error"):
+            raise Refused(f"The operation of {name} ended as {phase}: {why}")
+        return True, f"{name}: {phase or 'ended'}"
+    if dig(step.request["patch"], "spec", "suspend") is None and "suspend" in mapping(step.request["patch"], "spec"):
+        return _ready(raw, name)
+    return True, f"{name} is as planned"
+
+
+def _ready(raw: dict[str, Any], name: str) -> tuple[bool, str]:
+    ready = next((item for item in items(raw, "status", "conditions") if text(item, "type") == "Ready"), None)
+    generation, observed = number(raw, "metadata", "generation"), number(raw, "status", "observedGeneration")
+    if ready is None or observed < generation:
+        return False, f"{name}: its controller to see generation {generation}"
+    status, why = text(ready, "status"), text(ready, "message")
+    if status == "Unknown":
+        return False, f"{name}: {why or text(ready, 'reason')}"
+    if status == "False":
+        raise Refused(f"{name} was reconciled and failed: {why}", "The request was handled; mend the cause.")
+    return True, f"{name}: {why or 'Ready'}"
