@@ -57,7 +57,9 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
         if is_page(self):
             return errors.ProtocolError(f"{self.request} answered {self.status} with {seen(self)}, not JSON", PROXY_HINT)
         if isinstance(error, msgspec.ValidationError):
-            return errors.ProtocolError(f"{self.request} answered JSON of an unexpected shape: {plain(str(error))}", VERSION_HINT)
+            return errors.ProtocolError(
+                f"{self.request} answered JSON of an unexpected shape: {plain(str(error))}", VERSION_HINT
+            )
         if not self.framed:
             return errors.Interrupted(f"{self.request}: the answer broke off after {len(self.content)} bytes", RETRY_HINT)
         return errors.ProtocolError(f"{self.request} answered {seen(self)}, not JSON", PROXY_HINT)
@@ -78,9 +80,9 @@ def plain(text: str) -> str:
 
 def is_page(response: Response) -> bool:
     """Whether the body is a web page, whatever its headers say."""
-    return response.content_type in {"text/html", "application/xhtml+xml"} or response.content[:256].lstrip().lower().startswith(
-        (b"<!doctype html", b"<html")
-    )
+    return response.content_type in {"text/html", "application/xhtml+xml"} or response.content[
+        :256
+    ].lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def seen(response: Response) -> str:
@@ -132,7 +134,9 @@ def failure(response: Response, *, safe: bool, login_hint: str = "") -> errors.Q
 def _refusal(response: Response, said: str, message: str, extra: dict[str, Any]) -> errors.QuarterdeckError:
     status = response.status
     if status == 403:
-        return errors.Forbidden(said, "These credentials may not do it: ask for the permission, or use other credentials.", **extra)
+        return errors.Forbidden(
+            said, "These credentials may not do it: ask for the permission, or use other credentials.", **extra
+        )
     if status == 404:
         return _absent(said, message, extra)
     if status in {409, 412} or "update out of sequence" in message:
@@ -147,7 +151,11 @@ def _refusal(response: Response, said: str, message: str, extra: dict[str, Any])
         return errors.Overloaded(said, "Too few managers are online: bring one back, nothing can change until then.", **extra)
     if status in {429, 502, 503, 504}:
         wait = _retry_after(response, extra["details"])
-        hint = f"It is overloaded or restarting; try again in {wait:g} s." if wait else "It is overloaded or restarting; try again."
+        hint = (
+            f"It is overloaded or restarting; try again in {wait:g} s."
+            if wait
+            else "It is overloaded or restarting; try again."
+        )
         return errors.Overloaded(said, hint, retry_after=wait, **extra)
     if status >= 500:
         return errors.ApiError(f"{said} ({status})", "The server failed inside; its own log says more.", **extra)

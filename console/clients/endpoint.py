@@ -24,8 +24,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     ``base_url`` is ``http(s)://host[:port][/prefix]``; with ``uds`` (path of a unix socket) or ``ssh``
     (``ssh://[user@]host[:port][/path/of/remote.sock]``) its host is only a name for the ``Host`` header.
     ``ca``, ``cert`` and ``key`` are PEM as bytes, or a path as str; an empty ``ca`` means the system's authorities, a given one
-    means *only* that one. ``server_name`` replaces the host when the certificate is checked. ``proxy`` is an ``http``, ``https``,
-    ``socks5`` or ``socks5h`` URL; the environment is never consulted here.
+    means *only* that one. ``server_name`` replaces the host when the certificate is checked. ``proxy`` is an URL (``http``,
+    ``https``, ``socks5`` or ``socks5h``); the environment is never consulted here.
 
     ``auth`` gives the headers of this very request (and may refresh a token to do so), ``certificate`` a client certificate and
     key that may change in the course of time, ``rejected`` is told when the server refused what they gave.
