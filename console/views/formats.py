@@ -12,6 +12,7 @@ _UNITS = ((31_536_000, "y"), (86_400, "d"), (3_600, "h"), (60, "m"))
 _HEX = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _DIGEST = re.compile(r"@sha256:[0-9a-f]+\Z")
 _BARE_ID = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?[,.]?")
 _DOTS = "…"
 
 
@@ -138,11 +139,17 @@ def listed(words: Iterable[str], most: int = 3) -> str:
 
 
 def sentence(text: str) -> str:
-    """Text with a capital first letter and a full stop, unless it is empty or already ends in one."""
+    """Text with a capital first letter and a full stop, unless it is empty or already ends in one.
+
+    A first word that isn't a plain word (``shop_web:``, ``web-1``) is a name and keeps its case.
+    """
     text = text.strip()
     if not text:
         return ""
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")
+    first = text.partition(" ")[0]
+    if _WORD.fullmatch(first):
+        text = text[0].upper() + text[1:]
+    return text + ("" if text[-1] in ".!?…" else ".")
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.views import formats
@@ -92,6 +92,7 @@ def test_wide_characters_count_two_and_marks_none() -> None:
     assert formats.display_width("●") == 1
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.text(), st.integers(min_value=0, max_value=40), st.booleans())
 def test_padding_gives_exactly_the_width(text: str, width: int, right: bool) -> None:
     assert formats.display_width(formats.padded(text, width, right=right)) == width
