@@ -164,6 +164,11 @@ class Journal:
         """Operations that no process ended: a crash, a kill, a power cut."""
         return await self._database.read(lambda database: read_operations(database, unfinished=True))
 
+    async def version(self) -> int:
+        """A number that changes when another process has written (SQLite: ``PRAGMA data_version``)."""
+        changed: int = await self._database.read(lambda database: database.execute("PRAGMA data_version").fetchone()[0])
+        return changed
+
     async def retain(self, days: int) -> str:
         """Drop ended operations older than ``days`` (0: keep all); returns a sentence about it, empty if nothing went."""
         if days <= 0 or not self.lease.held:

@@ -59,6 +59,7 @@ class Commands:
 
     :param journal: None if it can't be used; ``journal_problem`` says why, and every write is refused with it.
     :param publish: gets each new picture of an operation.
+    :param company: a sentence about somebody else's running operation on an object, or "".
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Commands:
         publish: Callable[[Operation], None],
         *,
         journal_problem: str = "",
+        company: Callable[[Ref], str] = lambda ref: "",
         observe_seconds: float = 900,
     ) -> None:
         self._targets = targets
@@ -78,6 +80,7 @@ class Commands:
         self._clock = clock
         self._publish = publish
         self._journal_problem = journal_problem
+        self._company = company
         self._observe_seconds = observe_seconds
         self._running: dict[str, tuple[Execution, asyncio.Task[State], frozenset[Ref]]] = {}
 

@@ -25,9 +25,11 @@ from console.runtime.arming import Arming
 from console.runtime.commands import Commands
 from console.runtime.connections import Link
 from console.runtime.gate import Gate
+from console.runtime.history import History, others_on
 from console.runtime.identities import Identities
 from console.runtime.looking import Looking
 from console.runtime.ports import ReadsLogs, ReadsRaw, ReadsStats
+from console.runtime.presence import Presence
 from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.store import Store
 from console.runtime.targets import Target
@@ -65,11 +67,13 @@ class Runtime:
         self._connect = connect
         self._read_only = read_only
         self._supervisor = Supervisor()
+        self._followers = Supervisor()
         self._looking = Looking(self._want)
         self._started: set[str] = set()
         gate, identities = Gate(), Identities(state)
         self.links = {target.name: Link(target, self.store, gate, identities, self.clock) for target in targets}
         self.arming = Arming(self.clock, read_only=read_only, changed=self._show_arming)
+        self.history: History | None = None
         self._commands: Commands | None = None
         self._exit = AsyncExitStack()
 
@@ -86,10 +90,19 @@ class Runtime:
             stack.callback(self._looking.close)
             problem = await self._open_journal(stack)
             self._commands = Commands(
-                self, self.journal, self.arming, self.clock, self._publish_operation, journal_problem=problem
+                self,
+                self.journal,
+                self.arming,
+                self.clock,
+                self._publish_operation,
+                journal_problem=problem,
+                company=lambda ref: others_on(self.store, ref),
             )
             stack.push_async_callback(self._commands.close)
+            # Leaving goes the other way round: what reads the journal stops, operations end, the journal closes, links close.
+            stack.push_async_callback(self._followers.stop)
             self._exit = stack.pop_all()
+        self._follow_journal()
         self.connect(self._connect)
         return self
 
@@ -229,6 +242,14 @@ class Runtime:
     def _want(self, connection: str, kinds: frozenset[str]) -> None:
         if connection in self.links:
             self.links[connection].want(kinds)
+
+    def _follow_journal(self) -> None:
+        if self.journal is None:
+            return
+        folder: Path | None = getattr(self.settings, "presence_folder", None)
+        presence = Presence(folder, self.journal.who) if folder else None
+        self.history = History(self.journal, self.store, self.backend, lambda: self.commands.running, presence)
+        self._followers.keep("journal", self.history.run)
 
     def _publish_operation(self, operation: Operation) -> None:
         self.store.apply(Upserted(operation))

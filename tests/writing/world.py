@@ -11,7 +11,7 @@ from pathlib import Path
 from console.errors import Conflict, NotFound, QuarterdeckError, UnclearAnswer, Unreachable, WorldMoved
 from console.journal.journal import Journal
 from console.journal.records import Who
-from console.kit.timing import LoopClock
+from console.kit.timing import Clock, LoopClock
 from console.model.connections import Connection, Phase
 from console.model.operations import Operation
 from console.model.plan import FieldChange, Intent, Plan, PlanStep
@@ -115,11 +115,12 @@ def scale(world: World, *names: str, to: int = 4) -> Intent:
 class Desk:
     """The write path over a world and a journal on disk; ``shown`` is every picture that was published."""
 
-    def __init__(self, commands: Commands, journal: Journal, world: World, shown: list[Operation]) -> None:
+    def __init__(self, commands: Commands, journal: Journal, world: World, shown: list[Operation], clock: Clock) -> None:
         self.commands = commands
         self.journal = journal
         self.world = world
         self.shown = shown
+        self.clock = clock
 
 
 @asynccontextmanager
@@ -132,7 +133,7 @@ async def desk(folder: Path, world: World, *, arm: bool = True, observe_seconds:
     if arm:
         arming.arm(NAME)
     try:
-        yield Desk(commands, journal, world, shown)
+        yield Desk(commands, journal, world, shown, clock)
     finally:
         await commands.close()
         await journal.close()

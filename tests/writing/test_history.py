@@ -1,0 +1,122 @@
+"""Operations of other processes: what a crash left is read, colleagues are seen, the past is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from console.journal.journal import Journal
+from console.journal.records import Who
+from console.model.operations import Operation, State
+from console.model.resource import Upserted
+from console.runtime.history import History, others_on
+from console.runtime.presence import Presence
+from console.runtime.store import Store
+from tests.writing.world import World, desk, scale
+
+
+@asynccontextmanager
+async def following(history: History) -> AsyncIterator[None]:
+    task = asyncio.create_task(history.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(store: Store, holds: Callable[[], bool]) -> None:
+    changed = asyncio.Event()
+    unsubscribe = store.subscribe({"Operation"}, lambda _: changed.set())
+    try:
+        async with asyncio.timeout(30):
+            while not holds():
+                await changed.wait()
+                changed.clear()
+    finally:
+        unsubscribe()
+
+
+def operations(store: Store) -> list[Operation]:
+    return [found for found in store.of("Operation").values() if isinstance(found, Operation)]
+
+
+async def test_what_a_crash_left_is_ended_truthfully_once_its_target_answers(tmp_path: Path) -> None:
+    world, store = World(), Store()
+    async with desk(tmp_path, world) as at:
+        plan = await at.commands.plan(scale(world, "web"))
+        identity = await at.journal.begin(plan, "")
+        await at.journal.step_started(identity, "web", "call")
+        await world.execute(plan.steps[0])
+        history = History(at.journal, store, world.backend, lambda: ())
+        store.apply(Upserted(world.connected))
+        async with following(history):
+            await until(store, lambda: [found.state for found in operations(store)] == [State.SUCCEEDED])
+        assert await at.journal.unfinished() == ()
+
+
+async def test_an_operation_in_doubt_is_shown_as_interrupted_while_its_target_is_away(tmp_path: Path) -> None:
+    world, store = World(), Store()
+    async with desk(tmp_path, world) as at:
+        await at.journal.begin(await at.commands.plan(scale(world, "web")), "")
+        async with following(History(at.journal, store, world.backend, lambda: ())):
+            await until(store, lambda: [found.state for found in operations(store)] == [State.INTERRUPTED])
+        assert len(await at.journal.unfinished()) == 1, "nothing is decided without reading"
+
+
+async def test_a_reader_sees_what_the_holder_of_the_lease_writes(tmp_path: Path) -> None:
+    world, store = World(), Store()
+    async with desk(tmp_path, world) as at:
+        reader = await Journal.open(at.journal.path, at.clock, Who(user="ops"))
+        try:
+            async with following(History(reader, store, world.backend, lambda: ())):
+                identity = await at.journal.begin(await at.commands.plan(scale(world, "web")), "")
+                await until(store, lambda: [found.state for found in operations(store)] == [State.RUNNING])
+                await at.journal.end(identity, State.FAILED, "no answer")
+                await until(store, lambda: [found.state for found in operations(store)] == [State.FAILED])
+        finally:
+            await reader.close()
+
+
+async def test_consoles_of_several_people_see_each_others_running_operations(tmp_path: Path) -> None:
+    world, store = World(), Store()
+    async with desk(tmp_path, world) as at:
+        plan = await at.commands.plan(scale(world, "web"))
+        await at.commands.wait(await at.commands.run(plan))
+        colleague = Presence(tmp_path, Who(user="second", host="bastion", pid=os.getppid()))
+        assert colleague.tell([at.shown[0]]) == ""
+        mine = Presence(tmp_path, Who(user="ops", host="bastion", pid=os.getpid()))
+        async with following(History(at.journal, store, world.backend, lambda: (), mine)):
+            await until(store, lambda: any(found.origin == "console" for found in operations(store)))
+            assert others_on(store, world.ref("web")) == "second@bastion runs scale on web now."
+
+
+def test_files_of_dead_processes_and_odd_files_are_passed_over(tmp_path: Path) -> None:
+    me = Presence(tmp_path, Who(user="ops", host="bastion", pid=os.getpid()))
+    dead = Presence(tmp_path, Who(user="gone", host="bastion", pid=2**22 + 1))
+    assert dead.tell([]) == ""
+    (tmp_path / "odd.json").write_text('{"who": 1')
+    (tmp_path / "link.json").symlink_to("/etc/hostname")
+    os.mkfifo(tmp_path / "pipe.json")
+    assert me.others() == ()
+
+
+def test_a_folder_that_is_not_there_costs_company_and_says_so(tmp_path: Path) -> None:
+    presence = Presence(tmp_path / "absent", Who(user="ops", host="bastion", pid=os.getpid()))
+    assert "Colleagues can't see this console" in presence.tell([])
+    assert presence.others() == ()
+    presence.leave()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_console_that_leaves_takes_its_file_away(tmp_path: Path, kept: bool) -> None:
+    presence = Presence(tmp_path, Who(user="ops", host="bastion", pid=os.getpid()))
+    presence.tell([])
+    if not kept:
+        presence.leave()
+    assert bool(list(tmp_path.glob("*.json"))) is kept
