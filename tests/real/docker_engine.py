@@ -37,10 +37,10 @@ class DockerEngine(Engine):
     """
 
     def __init__(self, place: Place, name: str = "docker") -> None:
-        self.namespace = place.network(name)
+        self.namespace = place.network(place.unique("d"))
         self._link(place)
-        self.certificates = self._issue(place, name)
-        tls = place.folder(f"{name}-tls")
+        tls = place.folder(place.unique("tls"))
+        self.certificates = self._issue(tls)
         super().__init__(
             place,
             name,
@@ -77,7 +77,7 @@ class DockerEngine(Engine):
         """Make the namespace and a link to it, on a network no other run has (the kernel refuses a taken address)."""
         run("ip", "netns", "add", self.namespace)
         ip("link", "set", "lo", "up", namespace=self.namespace)
-        ours = f"qd{place.tag}{self.namespace[-1]}"
+        ours = self.namespace  # at most 15 bytes
         ip("link", "add", ours, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
         taken = run("ip", "-4", "-o", "addr")
         for _ in range(50):
@@ -93,8 +93,7 @@ class DockerEngine(Engine):
         ip("addr", "add", f"{self.address}/30", "dev", "eth0", namespace=self.namespace)
         ip("link", "set", "eth0", "up", namespace=self.namespace)
 
-    def _issue(self, place: Place, name: str) -> Certificates:
-        folder = place.folder(f"{name}-tls")
+    def _issue(self, folder: Path) -> Certificates:
         for prefix, authority in (("", trustme.CA()), ("stranger-", trustme.CA())):
             authority.cert_pem.write_to_path(str(folder / f"{prefix}ca.pem"))
             client = authority.issue_cert("operator@example.test")

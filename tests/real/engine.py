@@ -29,11 +29,12 @@ class Engine:
 
     def __init__(self, place: Place, name: str, namespace: str, *flags: str) -> None:
         self.name = name
+        self.key = place.unique(name)
         self.namespace = namespace
         self._place = place
         self._flags = flags
-        self._home = place.folder(name)
-        self._cgroup = place.cgroup(name)
+        self._home = place.folder(self.key)
+        self._cgroup = place.cgroup(self.key)
         self._process: Process | None = None
 
     @property
@@ -73,7 +74,7 @@ class Engine:
         ]
         script = f'mount -t tmpfs tmpfs /run && hostname {self.name} && exec docker-init -- "$@"'
         self._process = self._place.spawn(
-            self.name,
+            self.key,
             *("nsenter", f"--net=/run/netns/{self.namespace}", "--"),
             *("unshare", "--uts", "--mount", "--propagation", "slave", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
             *("sh", "-c", script, "sh", *daemon),

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.real import definitions
 from tests.real.docker_engine import DockerEngine
+from tests.real.kube import KubeServer
 from tests.real.place import Place
 from tests.real.registry import Registry
 from tests.real.requires import need
+from tests.real.ssh import SshServer
 from tests.real.swarm import REGISTRY_PORT, SWITCH, SwarmLab
 
 
@@ -41,7 +44,7 @@ def swarm(swarm_lab: SwarmLab) -> SwarmLab:
 def quorum(place: Place) -> Iterator[SwarmLab]:
     """A swarm of 3 managers of its own for one test that breaks its quorum (about 5 s to start)."""
     need("swarm")
-    with SwarmLab(place, managers=3, workers=0, name="q") as lab:
+    with SwarmLab(place, managers=3, workers=0) as lab:
         yield lab
 
 
@@ -72,9 +75,42 @@ def registry(place: Place) -> Iterator[Registry]:
 def lab_registry(place: Place, swarm_lab: SwarmLab) -> Iterator[Registry]:
     """A registry inside the swarm lab, where its engines (and only they) reach it."""
     need("registry")
-    with Registry(place, "lab-registry", SWITCH, REGISTRY_PORT, swarm_lab.switch) as server:
+    with Registry(place, SWITCH, REGISTRY_PORT, swarm_lab.switch) as server:
         yield server
 
 
-NAMES = frozenset({"place", "swarm_lab", "swarm", "quorum", "docker_host", "docker_engine", "registry", "lab_registry"})
-"""The fixtures that start a server; a test that asks for one runs after the hermetic tests and may be tried again."""
+@pytest.fixture(scope="session")
+def ssh_server(place: Place, docker_host: DockerEngine) -> Iterator[SshServer]:
+    """The run's ssh server as the last test left it. Tests want `ssh`."""
+    need("ssh")
+    with SshServer(place, docker_host) as server:
+        yield server
+
+
+@pytest.fixture
+def ssh(ssh_server: SshServer, docker_engine: DockerEngine) -> SshServer:
+    """An ssh server through which a client reaches `docker_engine`, which is mended too."""
+    ssh_server.mend()
+    return ssh_server
+
+
+@pytest.fixture(scope="session")
+def kube_server(place: Place) -> Iterator[KubeServer]:
+    """The run's API server with all custom resources, as the last test left it. Tests want `kube`."""
+    need("kubernetes")
+    with KubeServer(place) as server:
+        server.client.apply_definitions([*definitions.flux_and_argo(), *definitions.own()])
+        yield server
+
+
+@pytest.fixture
+def kube(kube_server: KubeServer) -> KubeServer:
+    """A ready API server. Objects of earlier tests are still there: take a namespace of your own from `kube.namespace()`."""
+    kube_server.mend()
+    return kube_server
+
+
+@pytest.fixture
+def namespace(kube: KubeServer) -> str:
+    """A new namespace on `kube`."""
+    return kube.namespace()

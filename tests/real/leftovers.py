@@ -70,16 +70,17 @@ def _end_processes(place: Path, end: float) -> None:
         identity = Identity.parse(record.read_text()) if record.exists() else None
         if identity and identity.alive:
             # A server may have daemonised helpers that only its own end would take along: end them by the tree.
-            doomed += [identity, *_descendants(identity.pid)]
+            doomed += [identity, *descendants(identity.pid)]
     for identity in doomed:
         identity.send(signal.SIGKILL)
     while any(identity.alive for identity in doomed) and time.monotonic() < end:
         time.sleep(0.02)
 
 
-def _descendants(pid: int) -> list[Identity]:
+def descendants(pid: int) -> list[Identity]:
+    """Every process below one, to any depth."""
     found = children(pid)
-    return found + [deeper for child in found for deeper in _descendants(child.pid)]
+    return found + [deeper for child in found for deeper in descendants(child.pid)]
 
 
 def _cgroups(name: str) -> list[Path]:

@@ -1,5 +1,6 @@
 """A temporary home for one run's servers, which leaves no trace however the run ends."""
 
+import itertools
 import os
 import secrets
 import subprocess
@@ -27,6 +28,7 @@ class Place:
         self.root = leftovers.base() / f"{me.pid}-{me.started}-{self.tag}"
         self._watchman: subprocess.Popen[bytes] | None = None
         self._processes: list[Process] = []
+        self._serial = itertools.count(1)
 
     def __enter__(self) -> Self:
         for place in leftovers.abandoned():
@@ -61,6 +63,10 @@ class Place:
         path = self.root / name
         path.mkdir(parents=True, exist_ok=True)
         return path
+
+    def unique(self, name: str) -> str:
+        """A name no other server in this place has; each server takes one when it is made."""
+        return f"{name}{next(self._serial)}"
 
     def spawn(self, name: str, *argv: str, log: Path | None = None, **environment: str) -> Process:
         """Start a server; it is recorded under `name` and ended with the place at the latest."""

@@ -1,6 +1,7 @@
 """An image registry with a user and a password, on loopback or inside a swarm lab's switch."""
 
 import sys
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -22,12 +23,10 @@ class Registry:
     lab's engines reach it. Without one it listens on a free port of 127.0.0.1.
     """
 
-    def __init__(
-        self, place: Place, name: str = "registry", host: str = "127.0.0.1", port: int = 0, namespace: str = ""
-    ) -> None:
+    def __init__(self, place: Place, host: str = "127.0.0.1", port: int = 0, namespace: str = "") -> None:
         self.host = host
         self.port = port
-        self._name = name
+        self._name = place.unique("registry")
         self._namespace = namespace
         self._place = place
         self._process: Process | None = None
@@ -42,7 +41,7 @@ class Registry:
             port = self.port or free_port()
             process = self._launch(port)
             try:
-                process.wait_ready(lambda port=port: self._answers(port))  # type: ignore[misc]  # binds the loop's own port
+                process.wait_ready(partial(self._answers, port))
             except HarnessError:
                 process.kill()
                 if self.port or attempt == 2:

@@ -8,10 +8,12 @@ and encrypted overlays.
 from types import TracebackType
 from typing import Any, Self
 
+import httpx
+
 from tests.real import images
 from tests.real.engine import Engine, ip
 from tests.real.place import Place
-from tests.real.processes import STARTED, HarnessError, wait_until
+from tests.real.processes import STARTED, HarnessError, run, wait_until
 
 NETWORK = "198.18.7"
 SWITCH = f"{NETWORK}.254"
@@ -27,16 +29,15 @@ class SwarmLab:
     `asyncio.to_thread` in a test whose loop must go on. `mend` brings the lab back to an empty, healthy swarm.
     """
 
-    def __init__(self, place: Place, managers: int = 1, workers: int = 2, name: str = "") -> None:
+    def __init__(self, place: Place, managers: int = 1, workers: int = 2) -> None:
         self.managers = managers
-        self._prefix = name
         self._place = place
-        self.switch = place.network(f"{name}sw")
+        self.switch = place.network(place.unique("sw"))
         self.engines: list[Engine] = []
         for number in range(1, managers + workers + 1):
-            namespace = place.network(f"{name}n{number}")
+            namespace = place.network(place.unique("n"))
             flags = ("--insecure-registry", f"{NETWORK}.0/24")
-            self.engines.append(Engine(place, f"{name}node{number}", namespace, *flags))
+            self.engines.append(Engine(place, f"node{number}", namespace, *flags))
         self._archive = images.root_archive(place)
 
     def __enter__(self) -> Self:
@@ -53,6 +54,8 @@ class SwarmLab:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for engine in self.engines:
             engine.kill()
+        for namespace in (self.switch, *(engine.namespace for engine in self.engines)):
+            run("ip", "netns", "del", namespace, check=False)
 
     def engine(self, number: int) -> Engine:
         """The engine of one node; node 1 is the first manager."""
@@ -83,8 +86,15 @@ class SwarmLab:
         return str(self.nodes()[self.engine(number).name]["Status"]["State"])
 
     def wait_state(self, number: int, state: str, timeout: float = STARTED) -> None:
-        """Wait until the swarm says so of a node."""
-        wait_until(lambda: self.state(number) == state, f"node {number} is {state}", timeout, 0.2)
+        """Wait until the swarm says so of a node; while it has no leader it says nothing."""
+
+        def said() -> bool:
+            try:
+                return self.state(number) == state
+            except (HarnessError, httpx.TransportError):
+                return False
+
+        wait_until(said, f"node {number} is {state}", timeout, 0.2)
 
     def cut(self, number: int) -> None:
         """Pull the network cable of a node; its unix socket still answers."""
@@ -141,7 +151,7 @@ class SwarmLab:
     def _healthy(self) -> bool:
         try:
             nodes = self.nodes()
-        except HarnessError:  # no leader yet
+        except (HarnessError, httpx.TransportError):  # no leader yet
             return False
         leaders = [node for node in nodes.values() if node.get("ManagerStatus", {}).get("Leader")]
         return len(leaders) == 1 and [node["Status"]["State"] for node in nodes.values()].count("ready") == len(self.engines)
