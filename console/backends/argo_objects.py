@@ -12,8 +12,7 @@ from console.backends.kube_common import Scope, common, instant, sentence
 from console.backends.kube_wire import Meta, Wire
 from console.model.health import Condition, Health
 from console.model.kubernetes import KubeObject, Trigger
-from console.model.operations import Operation, State
-from console.model.refs import Ref
+from console.model.operations import Operation, State, seen_on
 
 
 class ApplicationSource(Wire):
@@ -287,9 +286,7 @@ def operation(wire: WireApplication, scope: Scope) -> Operation | None:
         commit = _joined(request.sync.revision, request.sync.revisions)
     waiting = "" if verdict.ended else sentence(state.message or "", "Argo CD has not begun it yet")
     return Operation(
-        ref=Ref(
-            target.connection, "Operation", target.namespace, f"sync {target.name}", f"argo:{target.uid}:{began or 'next'}"
-        ),
+        ref=seen_on(target),
         health=verdict.health,
         reason=sentence(state.message or "") if verdict is State.FAILED else "",
         created=instant(began),

@@ -25,7 +25,7 @@ from console.backends.kube_common import (
 from console.backends.kube_wire import OwnedMeta
 from console.model.health import Condition, Health
 from console.model.kubernetes import KubeObject, Trigger
-from console.model.operations import Operation, State
+from console.model.operations import Operation, State, seen_on
 from console.model.refs import Ref
 from console.model.revisions import commit_of
 
@@ -224,7 +224,7 @@ def operation(resource: Trigger | KubeObject) -> Operation | None:
     failing = ready is not None and ready.status == "False"
     commit = resource.wanted if isinstance(resource, Trigger) else resource.revision
     return Operation(
-        ref=Ref(ref.connection, "Operation", ref.namespace, f"reconcile {ref.name}", f"flux:{ref.uid}"),
+        ref=seen_on(ref),
         health=Health.BAD if failing else State.RUNNING.health,
         reason=sentence(ready.message) if failing and ready is not None else "",
         created=instant(told.since),

@@ -22,7 +22,7 @@ from console.backends.kube_common import (
 from console.backends.kube_wire import Conditions, Meta, NameRef, Wire
 from console.model.health import Condition, Health
 from console.model.kubernetes import KubeObject, Trigger
-from console.model.operations import Operation, State
+from console.model.operations import Operation, State, seen_on
 from console.model.refs import Ref
 
 HOLD_FINALIZER = "configbutler.ai/kustomization-hold"
@@ -210,9 +210,7 @@ def operation(kind: str, wire: WireTrigger, scope: Scope) -> Operation | None:
     target = scope.ref(kind, wire.metadata)
     applier_ref, _ = _applier(kind, wire, scope)
     return Operation(
-        ref=Ref(
-            target.connection, "Operation", target.namespace, f"apply {target.name}", f"trigger:{target.uid}:{asked.token}"
-        ),
+        ref=seen_on(target),
         health=state.health,
         reason=sentence(asked.message or "") if state.ended and state is not State.SUCCEEDED else "",
         created=instant(asked.requested_at),

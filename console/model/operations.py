@@ -88,3 +88,9 @@ class Operation(Resource, frozen=True, kw_only=True):
     steps: tuple[StepView, ...] = ()
     undoable: bool = False
     plan_hash: str = ""
+
+
+def seen_on(target: Ref) -> Ref:
+    """The reference of the operation that a target itself shows on one of its objects: one an object, the latest."""
+    name = f"{target.kind}/{target.name}"
+    return Ref(target.connection, "Operation", target.namespace, name, f"target-{target.uid or target.path}")
