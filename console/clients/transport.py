@@ -6,6 +6,7 @@ goes wrong on the way surfaces as httpcore's exceptions; :func:`connection_probl
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
@@ -216,18 +217,18 @@ def _cause(error: BaseException | None, kind: type[ssl.SSLError]) -> ssl.SSLErro
 
 
 def _words(error: BaseException) -> str:
-    """The innermost exception that says something, as words."""
-    best, inner = "", error
+    """What the outermost exception says, or what is behind it if that is only a general remark."""
     chain: list[BaseException] = []
-    while inner is not None and inner not in chain:
-        chain.append(inner)
-        inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__ or link.__context__
+    texts = [text for text in map(str, chain) if text and text != "All connection attempts failed"]
+    text = texts[0] if texts else type(error).__name__
     for link in chain:
-        text = link.strerror if isinstance(link, OSError) and link.strerror else str(link)
-        best = text or best
-    text = plain(best).rstrip(".") or type(error).__name__
-    if text == "All connection attempts failed":
-        return "no connection could be made"
+        if isinstance(link, OSError) and link.errno and (str(link) in text or not texts):
+            text = os.strerror(link.errno) if link.errno > 0 else link.strerror or text
+    text = plain(text).rstrip(".")
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
