@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from console.errors import JournalError
+from console.journal.graph_schema import GRAPH_TABLES
 
 MIGRATIONS = (
     """
@@ -52,6 +53,7 @@ MIGRATIONS = (
     CREATE INDEX calls_by_operation ON calls (operation);
     CREATE TABLE notes (at REAL NOT NULL, text TEXT NOT NULL) STRICT;
     """,
+    GRAPH_TABLES,
 )
 
 

@@ -10,8 +10,9 @@ import msgspec
 from console.engines.graph.desired import PENDING, Desired, Graph, path_text
 from console.engines.graph.laid_out import Layout
 from console.engines.graph.ordering import shortest_cycle
-from console.engines.graph.values import ABSENT, convert, field_types, get_path, has_path, is_struct, is_under
+from console.engines.graph.values import convert, field_types, has_path, is_struct
 from console.engines.ports.storage import SourceStorage
+from console.kit.paths import ABSENT, get_path, is_under
 from console.model.graph import Identity, Path
 
 

@@ -18,8 +18,9 @@ from console.engines.graph.providers import Previous, Request, Traits
 from console.engines.graph.retries import BackoffFactory, attempt, cause_of
 from console.engines.graph.saving import Saver
 from console.engines.graph.telling import Teller
-from console.engines.graph.values import canonical, canonical_bytes, get_path
+from console.engines.graph.values import canonical, canonical_bytes
 from console.engines.ports.storage import ResourceStorage, SourceStorage
+from console.kit.paths import get_path
 from console.kit.timing import Clock
 from console.model.graph import Action, Deployed, Identity, Path
 from console.model.graph_events import GateWaiting, Progress, Retrying, Started

@@ -10,17 +10,8 @@ import msgspec
 from console.engines.graph.desired import PENDING, Dependency, Desired, Expression, Reference, as_text, path_text
 from console.engines.graph.errors import UnresolvedReference
 from console.engines.graph.providers import Traits
-from console.engines.graph.values import (
-    ABSENT,
-    canonical,
-    convert,
-    copy,
-    differences,
-    get_path,
-    secret_at,
-    secret_paths,
-    set_path,
-)
+from console.engines.graph.values import canonical, convert, differences, secret_at, secret_paths
+from console.kit.paths import ABSENT, copy_nested, get_path, set_path
 from console.model.graph import Action, Deployed, Identity, Path
 
 OutputOf = Callable[[Identity], Mapping[str, Any] | None]
@@ -72,7 +63,7 @@ def resolve(
 
     Raises :class:`UnresolvedReference` naming field and reference when a parent's output lacks the value.
     """
-    values: dict[str, Any] = copy(desired.input)
+    values: dict[str, Any] = copy_nested(desired.input)
     unknown: list[Path] = []
     secret: list[Path] = []
     for dependency in dependencies:
@@ -147,7 +138,7 @@ def _with_known(resolved: Resolved, record: Deployed) -> dict[str, Any]:
     """The values, with those still unknown taken from the record, so that only the known part is compared."""
     if not resolved.unknown:
         return resolved.values
-    values: dict[str, Any] = copy(resolved.values)
+    values: dict[str, Any] = copy_nested(resolved.values)
     for path in resolved.unknown:
         stored = get_path(record.input, path)
         set_path(values, path, None if stored is ABSENT else stored)

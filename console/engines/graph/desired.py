@@ -210,7 +210,8 @@ def _lift(value: Any, path: Path, child: Identity, found: list[Dependency]) -> A
         return {str(key): _lift(item, (*path, str(key)), child, found) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_lift(item, (*path, str(position)), child, found) for position, item in enumerate(value)]
-    return value
+    # Plain data from here on, so that a record reads back from any storage as it was written.
+    return value if value is None or isinstance(value, str | bool | int | float) else msgspec.to_builtins(value)
 
 
 def as_text(value: Any) -> str:

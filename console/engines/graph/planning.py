@@ -16,8 +16,9 @@ from console.engines.graph.desired import PENDING, as_text, path_text
 from console.engines.graph.errors import UnresolvedReference
 from console.engines.graph.laid_out import Layout
 from console.engines.graph.ordering import delete_order, waves
-from console.engines.graph.values import ABSENT, canonical_bytes, is_under
+from console.engines.graph.values import canonical_bytes
 from console.kit.masking import is_secret_key
+from console.kit.paths import ABSENT, is_under
 from console.model.graph import KNOWN_AFTER_APPLY, Action, Changed, Deployed, Identity, Path, Plan, PlannedStep
 
 _KNOWN = (Action.NONE, Action.RECORD)

@@ -142,6 +142,10 @@ async def attempt(
     try that will be followed by one. Cancellation passes straight through.
     """
 
+    # tenacity awaits only what it can see to be a coroutine function, and a lambda that returns an awaitable is none.
+    async def once() -> T:
+        return await operation()
+
     def before_sleep(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if error is not None:
@@ -155,4 +159,4 @@ async def attempt(
         before_sleep=before_sleep,
         reraise=True,
     )
-    return await retrying(operation)
+    return await retrying(once)

@@ -70,6 +70,9 @@ class Saver:
 
 
 async def _bounded(write: Callable[[], Awaitable[None]], identity: Identity | None) -> None:
+    async def once() -> None:
+        await write()
+
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(Exception),
         stop=stop_after_attempt(SAVE_ATTEMPTS),
@@ -79,7 +82,7 @@ async def _bounded(write: Callable[[], Awaitable[None]], identity: Identity | No
     subject = f"The record of {identity}" if identity else "The report of the run"
     try:
         async with asyncio.timeout(SAVE_SECONDS):
-            await retrying(write)
+            await retrying(once)
     except RetryError as error:
         cause = error.last_attempt.exception()
         raise StateNotSaved(f"{subject} could not be saved: {cause}", "See to the storage; the next run repairs it.") from cause

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from console.engines.graph.desired import PENDING
+from console.kit.paths import ABSENT
 from console.model.graph import Path
 
 SECRET: Final = msgspec.Meta(extra={"secret": True})
@@ -21,46 +22,6 @@ SECRET: Final = msgspec.Meta(extra={"secret": True})
 
 Secret = Annotated[str, SECRET]
 """Text that is sealed in storage and never shown."""
-
-ABSENT: Final = msgspec.UNSET
-"""What :func:`get_path` returns where there is nothing."""
-
-
-def get_path(value: Any, path: Path) -> Any:
-    """The value at the path, or :data:`ABSENT`."""
-    for part in path:
-        if isinstance(value, Mapping):
-            value = value.get(part, ABSENT)
-        elif isinstance(value, list | tuple) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return ABSENT
-    return value
-
-
-def set_path(value: dict[str, Any], path: Path, new: Any) -> None:
-    """Put a value into nested dicts and lists, making dicts on the way. The containers must be ours to change."""
-    target: Any = value
-    for part in path[:-1]:
-        if isinstance(target, list):
-            target = target[int(part)]
-        else:
-            inner = target.get(part)
-            if not isinstance(inner, dict | list):
-                inner = target[part] = {}
-            target = inner
-    last = path[-1]
-    if isinstance(target, list):
-        target[int(last)] = new
-    else:
-        target[last] = new
-
-
-def copy(value: Any) -> Any:
-    """A copy of nested dicts and lists; other values are shared."""
-    if isinstance(value, Mapping):
-        return {key: copy(item) for key, item in value.items()}
-    return [copy(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def convert(value: Any, model: Any) -> Any:
@@ -208,8 +169,3 @@ def _is_secret(model: Any) -> bool:
         marks = (note for note in arguments[1:] if isinstance(note, msgspec.Meta))
         return any((note.extra or {}).get("secret") for note in marks) or _is_secret(arguments[0])
     return origin in (typing.Union, types.UnionType) and any(_is_secret(option) for option in arguments)
-
-
-def is_under(path: Path, top: Path) -> bool:
-    """Whether the path is ``top`` or lies inside it."""
-    return path[: len(top)] == top
