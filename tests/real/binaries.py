@@ -1,7 +1,6 @@
 """Builds kube-apiserver and etcd from their Go modules, once, into a cache that outlives the checkout.
 
-`python -m tests.real.binaries` builds what is missing (4 to 8 minutes on two cores, mostly kube-apiserver). Versions are pinned
-in `build/*/go.mod` and are part of the file names, so a new version is built beside the old one. Environment:
+Versions are pinned in `gomod/*/go.mod` and part of the file names: a new version is built beside the old. Environment:
 `QUARTERDECK_TEST_CACHE` moves the cache; `KUBEBUILDER_ASSETS` names a folder with ready binaries, used when they are there.
 """
 
@@ -9,12 +8,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parent / "build"
+GOMOD = Path(__file__).resolve().parent / "gomod"
 
 
 class BuildFailed(Exception):
@@ -23,7 +20,7 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One server: its command, the Go module that pins it (in `build/FOLDER`), its package, and extra linker flags."""
+    """One server: its command, the Go module that pins it (in `gomod/FOLDER`), its package, and extra linker flags."""
 
     command: str
     folder: str
@@ -34,7 +31,7 @@ class Program:
     @property
     def version(self) -> str:
         """The pinned version, `v1.2.3`."""
-        text = (BUILD / self.folder / "go.mod").read_text()
+        text = (GOMOD / self.folder / "go.mod").read_text()
         found = re.search(rf"^(?:require )?\s*{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
         if not found:
             raise BuildFailed(f"{self.folder}/go.mod does not pin {self.module}")
@@ -91,7 +88,7 @@ def build(program: Program) -> Path:
     try:
         done = subprocess.run(
             [*command, "-o", str(draft), program.package],
-            cwd=BUILD / program.folder,
+            cwd=GOMOD / program.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -104,26 +101,3 @@ def build(program: Program) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return goal
-
-
-def why_no_kubernetes() -> str:
-    """Why no Kubernetes API server can run here, or an empty string."""
-    missing = [program.command for program in (ETCD, APISERVER) if program.find() is None]
-    return f"not built: {', '.join(missing)} (python -m tests.real.binaries builds them)" if missing else ""
-
-
-def main() -> int:
-    """Build everything that is missing, with a line and a time for each."""
-    for program in (ETCD, APISERVER):
-        started = time.monotonic()
-        try:
-            path = build(program)
-        except BuildFailed as failure:
-            print(failure, file=sys.stderr)
-            return 1
-        print(f"{program.command} {program.version}: {path} ({time.monotonic() - started:.0f} s)", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

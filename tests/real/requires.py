@@ -11,8 +11,8 @@ from functools import cache
 
 import pytest
 
-from tests.real.binaries import why_no_kubernetes
 from tests.real.engine import why_no_engine
+from tests.real.prepare import why_no_kubernetes
 
 VARIABLE = "QUARTERDECK_REQUIRE"
 
