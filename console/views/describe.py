@@ -22,7 +22,7 @@ from console.views.glyphs import glyph, state_glyph
 
 _MOST_EVENTS = 8
 _MOST_OPERATIONS = 5
-_NOT_FACTS = frozenset({"mark", "name", "where", "namespace", "kind", "what", "age", "message"})
+_NOT_FACTS = frozenset({"mark", "name", "where", "namespace", "kind", "what", "age", "wanted", "applied"})
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
