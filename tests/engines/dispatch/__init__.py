@@ -1,0 +1,1 @@
+"""Tests of the dispatch engine over a simulated API server and simulated controllers."""

@@ -1,0 +1,498 @@
+"""An operation on a Kustomization from the resume to the handled suspend, whatever others do meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from console.engines.dispatch.constants import REQUESTED_AT, Outcome, Reason, RequestOutcome
+from console.engines.dispatch.faults import RetryableError
+from console.engines.dispatch.flux_reading import suspend_owners
+from console.engines.dispatch.types import Progress, Started
+from console.engines.ports.applier import KUSTOMIZATIONS
+from console.errors import Conflict, TimedOut, UnclearAnswer
+from tests.engines.dispatch.world import (
+    MANAGER,
+    SHOP,
+    A,
+    Asking,
+    C,
+    D,
+    Simulated,
+    eventually,
+    kustomization,
+    simulated,
+    to_the_end,
+)
+
+pytestmark = pytest.mark.looptime
+
+
+async def asked(world: Simulated, commit: str = C, reason: Reason = Reason.FOREIGN_COMMIT) -> Started:
+    """An operation that was just started."""
+    await world.push(commit)
+    started = await world.client.request(SHOP, Asking(world, commit=commit, reason=reason).ask())
+    assert started.outcome is RequestOutcome.RESUMED
+    world.new_writes()
+    return started
+
+
+async def step(world: Simulated, started: Started) -> Progress:
+    return await world.client.progress(SHOP, started)
+
+
+async def handled(world: Simulated, token: str) -> None:
+    await eventually(lambda: world.k["status"].get("lastHandledReconcileAt") == token)
+
+
+def restarted(world: Simulated, started: Started, *, guards: bool = True) -> Started:
+    """The handle that a new process makes from the record."""
+    return Started(
+        outcome=RequestOutcome.RESUMED,
+        token=started.token,
+        commit=started.commit,
+        requested_at=started.requested_at,
+        suspend_token=started.suspend_token,
+        recovered=True,
+        applier_uid=started.applier_uid if guards else "",
+        guard_generation=started.guard_generation if guards else 0,
+    )
+
+
+async def test_what_was_current_is_done_without_a_read() -> None:
+    async with simulated() as world:
+        started = await world.client.request(SHOP, Asking(world, commit=A).ask())
+        world.new_writes()
+        assert (await step(world, started)).outcome is Outcome.SUCCEEDED
+        assert not world.api.reads
+
+
+@pytest.mark.scenario("dispatch:P1")
+async def test_it_runs_until_its_token_is_handled() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        assert not world.api.writes()
+
+
+@pytest.mark.scenario("dispatch:P2", "dispatch:P3")
+async def test_it_is_suspended_after_the_apply_and_ends_when_that_is_handled() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        settling = await step(world, started)
+        assert settling.outcome is Outcome.SETTLING
+        assert settling.suspend_token == world.k["metadata"]["annotations"][REQUESTED_AT]
+        (call,) = world.api.writes()
+        assert call.body["spec"] == {"suspend": True}
+        assert "resourceVersion" not in call.body["metadata"]
+        assert call.body["metadata"]["uid"] == world.k["metadata"]["uid"]
+        await handled(world, settling.suspend_token)
+        ended = await step(world, started)
+        assert ended == Progress(Outcome.SUCCEEDED, "", f"main@sha1:{C}", settling.suspend_token)
+        assert len(world.api.writes()) == 1
+
+
+@pytest.mark.scenario("dispatch:P4", "dispatch:P5", "dispatch:P6")
+@pytest.mark.parametrize(
+    "reason",
+    ["DependencyNotReady", "HealthCheckFailed", "BuildFailed", "ArtifactFailed", "PruneFailed", "ReconciliationFailed"],
+)
+async def test_a_failed_apply_is_suspended_and_told_with_its_reason(reason: str) -> None:
+    async with simulated() as world:
+        world.kustomize.fails = (reason, "because of the test")
+        started = await asked(world)
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert ended.message == f"{reason}: because of the test"
+        assert ended.applied_revision == f"main@sha1:{A}", "the last commit that was applied whole"
+        assert world.suspends == 1
+        assert world.k["spec"]["suspend"] is True
+
+
+@pytest.mark.scenario("dispatch:P7")
+async def test_another_commit_that_was_applied_is_named() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        started = await asked(world)
+        await world.push(D)
+        await world.client._flux.stamp(world.g)
+        await eventually(lambda: D in world.g["status"]["artifact"]["revision"])
+        world.kustomize.start()
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert ended.message == f"main@sha1:{D} was applied instead of {C}"
+
+
+@pytest.mark.scenario("dispatch:P8")
+async def test_a_reconcile_that_follows_at_once_is_judged_after_the_suspend() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.kustomize.enqueue(SHOP.namespace, SHOP.name)
+        world.kustomize.fails = None
+        await handled(world, "T")
+        await eventually(lambda: world.k["status"]["conditions"][0]["status"] == "Unknown", every=0.05)
+        world.kustomize.fails = ("HealthCheckFailed", "the second pass")
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert started.verdict is None
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:P9")
+async def test_a_request_that_replaces_ours_is_waited_for() -> None:
+    async with simulated() as world:
+        world.kustomize.apply_seconds = 10
+        started = await asked(world)
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        await world.kustomize.stop()
+        await world.flux("reconcile")
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        world.kustomize.start()
+        assert not world.suspends
+        await handled(world, world.k["metadata"]["annotations"][REQUESTED_AT])
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:P10")
+async def test_a_receiver_that_stamps_over_the_suspend_ends_it_as_well() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        await world.kustomize.stop()
+        await step(world, started)
+        world.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {REQUESTED_AT: "X"}}}, "notification-controller")
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        world.kustomize.start()
+        await handled(world, "X")
+        assert (await step(world, started)).outcome is Outcome.SUCCEEDED
+        assert world.suspends == 1
+
+
+@pytest.mark.scenario("dispatch:P11")
+async def test_what_was_resumed_after_the_suspend_is_suspended_again() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        first = (await step(world, started)).suspend_token
+        await world.flux("resume")
+        second = await step(world, started)
+        assert second.outcome is Outcome.SETTLING
+        assert second.suspend_token not in ("", first)
+        assert (await to_the_end(world, started)).suspend_token == second.suspend_token
+        assert world.k["spec"]["suspend"] is True
+
+
+@pytest.mark.scenario("dispatch:P12")
+async def test_a_flux_resume_of_what_is_resumed_changes_nothing() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await world.flux("resume")
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:P13")
+async def test_a_flux_suspend_before_the_pass_means_that_nothing_ran() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        started = await asked(world)
+        await world.flux("suspend")
+        world.kustomize.start()
+        ended = await to_the_end(world, started)
+        assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@pytest.mark.scenario("dispatch:P14")
+async def test_a_flux_suspend_during_the_apply_does_not_stop_it() -> None:
+    async with simulated() as world:
+        world.kustomize.apply_seconds = 5
+        started = await asked(world)
+        await eventually(lambda: world.k["status"]["conditions"][0]["status"] == "Unknown", every=0.05)
+        await world.flux("suspend")
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        owners = suspend_owners(world.k, MANAGER)
+        assert (owners.ours, owners.updaters) == (True, ("flux",))
+
+
+@pytest.mark.scenario("dispatch:P16")
+async def test_a_controller_that_comes_back_late_only_handles_the_suspend() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        started = await asked(world)
+        started.overdue = True
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert world.k["spec"]["suspend"] is True
+        await asyncio.sleep(1200)
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        world.kustomize.start()
+        ended = await to_the_end(world, started)
+        assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@pytest.mark.scenario("dispatch:P17")
+async def test_an_overdue_apply_is_suspended_and_judged_when_it_ends() -> None:
+    async with simulated() as world:
+        world.kustomize.health_seconds = 900
+        started = await asked(world)
+        await asyncio.sleep(300)
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        started.overdue = True
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        ended = await to_the_end(world, started, seconds=900)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert ended.applied_revision == f"main@sha1:{C}"
+
+
+@pytest.mark.scenario("dispatch:P18")
+async def test_our_suspend_cancels_the_health_check_of_a_controller_that_does_so() -> None:
+    async with simulated() as world:
+        world.kustomize.health_seconds = 900
+        world.kustomize.cancels_health_checks = True
+        started = await asked(world)
+        await asyncio.sleep(300)
+        started.overdue = True
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert ended.message.startswith("HealthCheckCanceled")
+
+
+@pytest.mark.scenario("dispatch:P20")
+async def test_a_suspend_that_fails_is_tried_again_and_the_verdict_kept() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        world.api.fail("apply", KUSTOMIZATIONS, TimedOut("no answer"))
+        with pytest.raises(RetryableError):
+            await step(world, started)
+        assert started.suspend_token == ""
+        kept = started.verdict
+        assert kept is not None
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert started.verdict == kept
+
+
+@pytest.mark.scenario("dispatch:P21")
+async def test_a_deleted_kustomization_ends_it_and_is_not_made_anew() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.api._objects.pop(("Kustomization", SHOP.namespace, SHOP.name))
+        ended = await step(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert "deleted" in ended.message
+        assert not world.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
+
+
+@pytest.mark.scenario("dispatch:P22")
+async def test_a_replaced_kustomization_ends_it_and_is_left_alone() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.recreate(KUSTOMIZATIONS, kustomization())
+        ended = await step(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert "replaced" in ended.message
+        assert not world.api.writes()
+
+
+@pytest.mark.scenario("dispatch:P23")
+@pytest.mark.parametrize("applies", [True, False])
+async def test_a_pass_that_only_adds_the_finalizer_is_no_apply(applies: bool) -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        started = await asked(world, A, Reason.REPAIR)
+        world.patch(KUSTOMIZATIONS, {"metadata": {"finalizers": None}})
+        # The real controller comes back to the object by itself; here it does so before or after our suspend.
+        world.kustomize.apply_seconds = 1 if applies else 0
+        enqueue = world.kustomize.enqueue
+        if not applies:
+            world.kustomize.enqueue = lambda namespace, name: None  # type: ignore[method-assign]
+        world.kustomize.start()
+        if not applies:
+            enqueue(SHOP.namespace, SHOP.name)
+        await handled(world, "T")
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert started.verdict is None
+        world.kustomize.enqueue = enqueue  # type: ignore[method-assign]
+        enqueue(SHOP.namespace, SHOP.name)
+        ended = await to_the_end(world, started)
+        assert ended.outcome is (Outcome.SUCCEEDED if applies else Outcome.FAILED)
+
+
+@pytest.mark.scenario("dispatch:P24")
+async def test_it_is_suspended_by_force_even_over_a_new_owner() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.parent_applies(False)
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert world.k["spec"]["suspend"] is True
+        world.parent_applies(False)
+        verdict = await world.client.validate(SHOP)
+        assert verdict.reason == "SuspendOwnedElsewhere"
+
+
+@pytest.mark.scenario("dispatch:P25")
+async def test_a_controller_killed_in_mid_apply_leaves_it_interrupted() -> None:
+    async with simulated() as world:
+        world.kustomize.apply_seconds = 60
+        started = await asked(world)
+        await eventually(lambda: world.k["status"]["conditions"][0]["status"] == "Unknown", every=0.05)
+        await world.kustomize.stop()
+        started.overdue = True
+        await step(world, started)
+        world.kustomize.start()
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert "interrupted" in ended.message
+
+
+@pytest.mark.scenario("dispatch:P26")
+async def test_what_is_being_deleted_is_never_suspended() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        started = await asked(world)
+        world.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
+        started.overdue = True
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        world.kustomize.start()
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.FAILED
+        assert "deleted" in ended.message
+        assert not world.api.writes()
+        assert world.kustomize.collected == ["shop"]
+
+
+@pytest.mark.scenario("dispatch:P27")
+async def test_a_resume_and_suspend_in_quick_succession_is_noticed_by_the_generation() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        first = (await step(world, started)).suspend_token
+        await handled(world, first)
+        await world.kustomize.stop()
+        await world.flux("resume")
+        await world.flux("reconcile")
+        await world.flux("suspend")
+        world.kustomize.start()
+        await asyncio.sleep(5)
+        again = await step(world, started)
+        assert again.outcome is Outcome.SETTLING
+        assert again.suspend_token != first
+        ended = await to_the_end(world, started)
+        assert ended.suspend_token == again.suspend_token
+
+
+@pytest.mark.scenario("dispatch:R29")
+async def test_a_resume_whose_answer_was_lost_but_landed_goes_on_as_usual() -> None:
+    async with simulated() as world:
+        world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"), done=True)
+        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        world.new_writes()
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        assert not world.api.writes()
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:R30")
+async def test_a_resume_that_never_landed_is_fenced_by_a_suspend() -> None:
+    async with simulated() as world:
+        world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"))
+        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        ended = await to_the_end(world, started)
+        assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@pytest.mark.scenario("dispatch:P28")
+async def test_a_resume_that_arrives_after_the_fence_is_refused() -> None:
+    async with simulated() as world:
+        world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"))
+        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        late = world.resumes[0]
+        await step(world, started)
+        with pytest.raises(Conflict):
+            await world.api.apply(KUSTOMIZATIONS, late, manager=MANAGER, force=True)
+        assert (await to_the_end(world, started)).outcome is Outcome.FAILED
+        assert world.k["spec"]["suspend"] is True
+
+
+@pytest.mark.scenario("dispatch:X1")
+async def test_a_record_without_a_resume_is_settled_after_a_restart() -> None:
+    async with simulated() as world:
+        k = world.k
+        before = Started(
+            outcome=RequestOutcome.RESUMED,
+            token="T",
+            commit=C,
+            requested_at=world.clock.now(),
+            applier_uid=k["metadata"]["uid"],
+            guard_generation=k["metadata"]["generation"],
+        )
+        started = restarted(world, before)
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        ended = await to_the_end(world, started)
+        assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@pytest.mark.scenario("dispatch:X2")
+async def test_a_resumed_operation_is_taken_up_after_a_restart() -> None:
+    async with simulated() as world:
+        started = restarted(world, await asked(world))
+        assert (await step(world, started)).outcome is Outcome.RUNNING
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert world.suspends == 1
+
+
+@pytest.mark.scenario("dispatch:X3")
+@pytest.mark.parametrize("guards", [True, False])
+async def test_a_suspend_that_was_not_recorded_is_written_again(guards: bool) -> None:
+    async with simulated() as world:
+        before = await asked(world)
+        await handled(world, "T")
+        lost = (await step(world, before)).suspend_token
+        await handled(world, lost)
+        before.suspend_token = ""
+        started = restarted(world, before, guards=guards)
+        again = await step(world, started)
+        assert again.outcome is Outcome.SETTLING
+        assert again.suspend_token != lost
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:X4")
+async def test_a_recorded_suspend_is_not_written_twice() -> None:
+    async with simulated() as world:
+        before = await asked(world)
+        await handled(world, "T")
+        await step(world, before)
+        started = restarted(world, before)
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert world.suspends == 1
+
+
+@pytest.mark.scenario("dispatch:X6")
+@pytest.mark.parametrize(("age", "outcome"), [(0.5, Outcome.SUCCEEDED), (30, Outcome.FAILED)])
+async def test_an_old_record_is_judged_by_times_with_a_second_of_slack(age: float, outcome: Outcome) -> None:
+    async with simulated() as world:
+        before = await asked(world)
+        await handled(world, "T")
+        await step(world, before)
+        started = restarted(world, before, guards=False)
+        ended_at = world.clock.now() - timedelta(seconds=2)
+        # As if it had been asked so long after the apply had ended.
+        started.requested_at = ended_at + timedelta(seconds=age)
+        assert (await to_the_end(world, started)).outcome is outcome
+
+
+async def test_a_read_that_fails_says_so_and_changes_nothing() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.api.fail("get", KUSTOMIZATIONS, TimedOut("no answer"), times=3)
+        for _ in range(3):
+            with pytest.raises(RetryableError):
+                await step(world, started)
+        assert (await to_the_end(world, started)).outcome is Outcome.SUCCEEDED
