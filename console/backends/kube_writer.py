@@ -29,7 +29,7 @@ class KubeWire(Protocol):
         ...
 
     async def can_i(
-        self, verb: str, group: str, resource: str, namespace: str = "", name: str = "", subresource: str = ""
+        self, verb: str, group: str, resource: str, *, namespace: str = "", name: str = "", subresource: str = ""
     ) -> bool:
         """Whether these credentials may do it (SelfSubjectAccessReview)."""
         ...
@@ -152,7 +152,7 @@ class KubeWriter:
 
     async def _check_permission(self, ref: Ref) -> None:
         _, group, resource = self._path_of(ref)
-        if not await self._client.can_i("patch", group, resource, ref.namespace, ref.name):
+        if not await self._client.can_i("patch", group, resource, namespace=ref.namespace, name=ref.name):
             name = f"{resource}.{group}" if group else resource
             raise Refused(
                 f"These credentials may not patch {name} in {ref.namespace}.",

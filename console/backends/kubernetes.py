@@ -1,0 +1,220 @@
+"""A cluster as a live source: all its kinds kept true by informers, whole objects and logs on demand, writes by plan."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from console.backends.following import follow, timed_line
+from console.backends.informer import Informer
+from console.backends.kube_assembler import Assembler
+from console.backends.kube_kinds import KINDS, ON_DEMAND, SHOWN, STANDING, Kind
+from console.backends.kube_served import ServedKinds
+from console.backends.kube_writer import KubeWriter
+from console.backends.merging import merged
+from console.clients.kubernetes import KubernetesClient
+from console.errors import Forbidden, NotFound, NotServed
+from console.kit.supervisor import cancel
+from console.model.connections import Identity
+from console.model.kubernetes import LogLine, LogQuery
+from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
+from console.model.resource import Change, KindState
+
+LISTS_AT_ONCE = 4
+"""Kinds that list at the same time: the triggers come first, and the loop and a slow line stay usable meanwhile."""
+
+
+class KubernetesBackend:
+    """One cluster, or some namespaces of it.
+
+    :param namespaces: where these credentials may read; empty: everywhere.
+    """
+
+    kinds = SHOWN
+
+    def __init__(self, name: str, client: KubernetesClient, *, namespaces: tuple[str, ...] = ()) -> None:
+        self.endpoint = client.endpoint.label
+        self._name = name
+        self._client = client
+        self._namespaces = namespaces or ("",)
+        self._served = ServedKinds(client)
+        self._assembler = Assembler(name, _nobody)
+        self._writer = KubeWriter(client, self._served.path_of)
+        self._heard: Callable[[], None] = _nothing
+        self._turn = asyncio.Semaphore(LISTS_AT_ONCE)
+        self._informers: dict[str, tuple[Informer, ...]] = {}
+        self._waiting_for: dict[str, set[Informer]] = {}
+        self._wanted: frozenset[str] = frozenset()
+        self._wanted_changed = asyncio.Event()
+
+    async def connect(self) -> Identity:
+        """The server's version and the uid of ``kube-system``, which no two clusters share."""
+        version = await self._client.version()
+        try:
+            system = await self._client.get("/api/v1/namespaces/kube-system", timeout=15)
+            uid = str(system.get("metadata", {}).get("uid", ""))
+        except (Forbidden, NotFound):
+            uid = ""
+        return Identity(uid, ("kubernetes",), f"Kubernetes {version.git_version}".strip())
+
+    async def ping(self) -> None:
+        """The version again: answered without touching storage, allowed to everybody."""
+        await self._client.version()
+
+    def want(self, kinds: frozenset[str]) -> None:
+        """Which on-demand kinds are looked at now."""
+        self._wanted = kinds & ON_DEMAND
+        self._wanted_changed.set()
+
+    async def watch(self, emit: Callable[[Change], None], heard: Callable[[], None]) -> None:
+        """Keep all standing and wanted kinds until cancelled. A second call goes on where the first one broke off."""
+        self._assembler.emit = self._telling(emit)
+        self._heard = heard
+        running: dict[str, list[asyncio.Task[None]]] = {}
+        changed: asyncio.Task[bool] | None = None
+        try:
+            while True:
+                self._wanted_changed.clear()
+                await self._start_and_stop(running)
+                changed = asyncio.create_task(self._wanted_changed.wait())
+                tasks = {task for group in running.values() for task in group}
+                done, _ = await asyncio.wait({changed, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+                await cancel((changed,))
+                for task in done & tasks:
+                    task.result()
+        finally:
+            everything = [task for group in running.values() for task in group]
+            await cancel([*everything, *([changed] if changed else [])])
+            self._assembler.emit = _nobody
+
+    async def close(self) -> None:
+        """Give back every connection."""
+        await self._served.close()
+        await self._client.close()
+
+    async def raw(self, ref: Ref) -> dict[str, Any]:
+        """The whole object as the server has it."""
+        kind = KINDS.get(ref.kind)
+        served = await self._served.find(kind) if kind else None
+        if served is None:
+            raise NotServed(f"{self._name} doesn't serve {ref.kind}.", "Is its custom resource definition installed?")
+        return await self._client.get(served.path(ref.namespace, ref.name))
+
+    async def log_sources(self, ref: Ref) -> tuple[str, ...]:
+        """Containers of a pod, those that initialise it last."""
+        spec = (await self._pod(ref)).get("spec", {})
+        named = [*spec.get("containers", ()), *spec.get("initContainers", ())]
+        return tuple(str(container.get("name", "")) for container in named)
+
+    async def logs(self, ref: Ref, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+        """Lines of a pod's containers (of all that it runs by, unless the query names one)."""
+        spec = (await self._pod(ref)).get("spec", {})
+        names = [query.container] if query.container else [str(entry.get("name", "")) for entry in spec.get("containers", ())]
+        sources = [self._log(ref, query, name, origin=name if len(names) > 1 else "") for name in names]
+        async with aclosing(merged(sources)) as lines:
+            async for line in lines:
+                yield line
+
+    def verbs(self, kind: str) -> tuple[str, ...]:
+        """What can be planned for objects of this kind."""
+        return self._writer.verbs(kind)
+
+    async def plan(self, intent: Intent) -> Plan:
+        """What would be done."""
+        return await self._writer.plan(intent)
+
+    async def execute(self, step: PlanStep) -> str:
+        """Make one write."""
+        return await self._writer.execute(step)
+
+    async def applied(self, step: PlanStep) -> bool | None:
+        """Whether a write whose answer was lost is there."""
+        return await self._writer.applied(step)
+
+    async def observe(self, plan: Plan) -> tuple[bool, str]:
+        """Whether the effect of a plan is complete."""
+        return await self._writer.observe(plan)
+
+    async def _pod(self, ref: Ref) -> dict[str, Any]:
+        if ref.kind != "Pod":
+            raise NotServed(f"{ref.kind} has no log of its own.", "Choose one of its pods.")
+        return await self._client.get(f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}")
+
+    def _log(self, ref: Ref, query: LogQuery, container: str, origin: str) -> AsyncGenerator[LogLine, None]:
+        path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/log"
+
+        async def open_at(last: datetime | None) -> AsyncGenerator[LogLine, None]:
+            params: dict[str, Any] = {"container": container, "timestamps": True}
+            if query.follow and not query.previous:
+                params["follow"] = True
+            if query.previous:
+                params["previous"] = True
+            if last is not None:
+                params["sinceTime"] = last.strftime("%Y-%m-%dT%H:%M:%SZ")
+            else:
+                params |= {"tailLines": query.tail} if query.tail else {}
+                params |= {"sinceSeconds": query.since} if query.since else {}
+            async with aclosing(self._client.logs(path, params)) as lines:
+                async for line in lines:
+                    yield timed_line(line, origin=origin)
+
+        async def goes_on() -> bool:
+            return (await self._pod(ref)).get("status", {}).get("phase") in ("Pending", "Running")
+
+        return follow(open_at, endless=query.follow and not query.previous, goes_on=goes_on, origin=origin)
+
+    async def _start_and_stop(self, running: dict[str, list[asyncio.Task[None]]]) -> None:
+        desired = {kind.name: kind for kind in STANDING} | {name: KINDS[name] for name in self._wanted}
+        for name in [name for name in running if name not in desired]:
+            await cancel(running.pop(name))
+            del self._informers[name]
+            self._assembler.clear(KINDS[name])
+            self._assembler.state(KINDS[name], "syncing")
+        for name, kind in desired.items():
+            if name not in running:
+                informers = self._informers.get(name) or self._make(kind)
+                running[name] = [asyncio.create_task(one.run(), name=f"{name} of {self._name}") for one in informers]
+
+    def _make(self, kind: Kind) -> tuple[Informer, ...]:
+        waiting: set[Informer] = set()
+        made: list[Informer] = []
+        for namespace in self._namespaces if kind.namespaced else ("",):
+
+            def listed(polled: bool, place: int = len(made)) -> None:
+                waiting.discard(made[place])
+                if not waiting:
+                    self._assembler.complete(kind, polled=polled)
+
+            made.append(
+                Informer(
+                    kind, namespace, self._client, self._served, self._assembler, self._turn, lambda: self._heard(), listed
+                )
+            )
+        waiting.update(made)
+        self._informers[kind.name] = tuple(made)
+        return tuple(made)
+
+    def _telling(self, emit: Callable[[Change], None]) -> Callable[[Change], None]:
+        """Operations have no list of their own: they are known once all kinds that show them are."""
+        open_kinds = {kind.name for kind in STANDING if kind.operation is not None}
+
+        def tell(change: Change) -> None:
+            emit(change)
+            if isinstance(change, KindState) and change.state != "syncing" and change.kind in open_kinds:
+                open_kinds.discard(change.kind)
+                if not open_kinds:
+                    emit(KindState(self._name, "Operation", "listed"))
+
+        return tell
+
+
+def _nobody(_: Change) -> None:
+    return None
+
+
+def _nothing() -> None:
+    return None
