@@ -1,0 +1,45 @@
+"""The whole simulated world: the clusters and engines of the demo fleet on one clock, moved by steps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from console.demo.clockwork import WorldClock
+from console.demo.cluster import Cluster
+from console.demo.engine import Engine
+from console.demo.seed_clusters import atlas, borealis
+from console.demo.seed_harbour import harbour
+from console.demo.seed_hosts import hosts
+from console.demo.swarm_orchestrator import Orchestrator
+
+_SLICE = 0.25
+
+
+class World:
+    """Clusters and engines by name. The same seed and start give the same world, and the same steps the same history.
+
+    :param pods: additional pods in "atlas", and ``services`` additional Swarm services in "harbour", for measuring.
+    """
+
+    def __init__(self, seed: int, now: datetime, *, pods: int = 0, services: int = 0) -> None:
+        self.clock = WorldClock(now)
+        self.clusters: dict[str, Cluster] = {
+            "atlas": atlas(self.clock, seed, pods),
+            "borealis": borealis(self.clock, seed),
+        }
+        self.engines: dict[str, Engine] = {"harbour": harbour(self.clock, seed, services), **hosts(self.clock, seed)}
+        for engine in self.engines.values():
+            if engine.swarm is not None:
+                engine.controllers.append(Orchestrator(engine.swarm))
+
+    def step(self, seconds: float) -> None:
+        """Let time pass, in slices short enough that nothing is skipped."""
+        left = seconds
+        while left > 1e-9:
+            piece = min(left, _SLICE)
+            self.clock.advance(piece)
+            left -= piece
+            for cluster in self.clusters.values():
+                cluster.step()
+            for engine in self.engines.values():
+                engine.step()
