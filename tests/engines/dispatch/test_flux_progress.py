@@ -33,7 +33,7 @@ pytestmark = pytest.mark.looptime
 async def asked(world: Simulated, commit: str = C, reason: Reason = Reason.FOREIGN_COMMIT) -> Started:
     """An operation that was just started."""
     await world.push(commit)
-    started = await world.client.request(SHOP, Asking(world, commit=commit, reason=reason).ask())
+    started = await world.client.request(SHOP, Asking(commit=commit, reason=reason).ask())
     assert started.outcome is RequestOutcome.RESUMED
     world.new_writes()
     return started
@@ -63,7 +63,7 @@ def restarted(world: Simulated, started: Started, *, guards: bool = True) -> Sta
 
 async def test_what_was_current_is_done_without_a_read() -> None:
     async with simulated() as world:
-        started = await world.client.request(SHOP, Asking(world, commit=A).ask())
+        started = await world.client.request(SHOP, Asking(commit=A).ask())
         world.new_writes()
         assert (await step(world, started)).outcome is Outcome.SUCCEEDED
         assert not world.api.reads
@@ -388,7 +388,7 @@ async def test_a_resume_and_suspend_in_quick_succession_is_noticed_by_the_genera
 async def test_a_resume_whose_answer_was_lost_but_landed_goes_on_as_usual() -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"), done=True)
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         world.new_writes()
         assert (await step(world, started)).outcome is Outcome.RUNNING
         assert not world.api.writes()
@@ -399,7 +399,7 @@ async def test_a_resume_whose_answer_was_lost_but_landed_goes_on_as_usual() -> N
 async def test_a_resume_that_never_landed_is_fenced_by_a_suspend() -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"))
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         assert (await step(world, started)).outcome is Outcome.SETTLING
         ended = await to_the_end(world, started)
         assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
@@ -409,7 +409,7 @@ async def test_a_resume_that_never_landed_is_fenced_by_a_suspend() -> None:
 async def test_a_resume_that_arrives_after_the_fence_is_refused() -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"))
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         late = world.resumes[0]
         await step(world, started)
         with pytest.raises(Conflict):

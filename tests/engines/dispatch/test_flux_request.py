@@ -25,7 +25,7 @@ async def test_a_held_kustomization_is_resumed_by_one_guarded_write_after_the_re
         await asyncio.sleep(5)
         world.new_writes()
         before = world.k
-        asking = Asking(world, commit=C)
+        asking = Asking(commit=C)
         asking.while_recording = lambda: order.append(len(world.api.writes()))
         order: list[int] = []
         started = await world.client.request(SHOP, asking.ask())
@@ -53,7 +53,7 @@ async def test_a_held_kustomization_is_resumed_by_one_guarded_write_after_the_re
 @pytest.mark.parametrize("reason", [Reason.FOREIGN_COMMIT, Reason.CATCH_UP])
 async def test_a_commit_that_is_applied_is_not_applied_again(reason: Reason) -> None:
     async with simulated() as world:
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=reason).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=reason).ask())
         assert started.outcome is RequestOutcome.CURRENT
         assert not world.api.writes()
 
@@ -62,7 +62,7 @@ async def test_a_commit_that_is_applied_is_not_applied_again(reason: Reason) -> 
 @pytest.mark.parametrize("reason", [Reason.REFUSAL, Reason.REPAIR])
 async def test_a_refusal_or_a_repair_applies_the_unchanged_commit_again(reason: Reason) -> None:
     async with simulated() as world:
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=reason).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=reason).ask())
         assert started.outcome is RequestOutcome.RESUMED
         assert len(world.resumes) == 1
 
@@ -72,7 +72,7 @@ async def test_a_commit_is_not_current_when_another_was_attempted_since() -> Non
     async with simulated() as world:
         world.kustomization_status(lastAttemptedRevision=f"main@sha1:{B}")
         world.kustomize.set_ready(SHOP.namespace, SHOP.name, "False", "HealthCheckFailed", "half-way")
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.CATCH_UP).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.CATCH_UP).ask())
         assert started.outcome is RequestOutcome.RESUMED
 
 
@@ -81,7 +81,7 @@ async def test_a_commit_is_not_current_while_a_request_is_not_handled() -> None:
     async with simulated() as world:
         await world.kustomize.stop()
         await world.flux("reconcile")
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.CATCH_UP).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.CATCH_UP).ask())
         assert started.outcome is RequestOutcome.RESUMED
 
 
@@ -89,7 +89,7 @@ async def test_a_commit_is_not_current_while_a_request_is_not_handled() -> None:
 async def test_the_source_is_asked_to_fetch_and_waited_for() -> None:
     async with simulated() as world:
         await world.push(C)
-        started = await world.client.request(SHOP, Asking(world, commit=C).ask())
+        started = await world.client.request(SHOP, Asking(commit=C).ask())
         assert started.outcome is RequestOutcome.RESUMED
         assert [call.kind for call in world.api.writes()] == ["GitRepository", "Kustomization"]
         stamp = world.api.writes(GIT_REPOSITORIES)[0].body
@@ -102,7 +102,7 @@ async def test_the_source_is_asked_to_fetch_and_waited_for() -> None:
 async def test_a_fetch_that_ends_on_another_commit_fails_and_names_it() -> None:
     async with simulated() as world:
         await world.push(B)
-        asking = Asking(world, commit=C)
+        asking = Asking(commit=C)
         with pytest.raises(RetryableError, match=f"it holds main@sha1:{B}"):
             await world.client.request(SHOP, asking.ask())
         assert not asking.recorded
@@ -113,7 +113,7 @@ async def test_a_fetch_that_ends_on_another_commit_fails_and_names_it() -> None:
 async def test_a_fetch_for_a_decision_that_ended_meanwhile_is_stale() -> None:
     async with simulated() as world:
         await world.push(B)
-        asking = Asking(world, commit=C)
+        asking = Asking(commit=C)
         world.api.before("apply", GIT_REPOSITORIES, lambda: setattr(asking, "stands", False))
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
@@ -125,7 +125,7 @@ async def test_a_failed_fetch_says_why() -> None:
     async with simulated() as world:
         world.remote.refuses = "authentication required"
         with pytest.raises(RetryableError, match="GitOperationFailed: authentication required"):
-            await world.client.request(SHOP, Asking(world, commit=C).ask())
+            await world.client.request(SHOP, Asking(commit=C).ask())
 
 
 @pytest.mark.scenario("dispatch:R11")
@@ -134,7 +134,7 @@ async def test_a_suspended_source_is_said_to_be_suspended() -> None:
         await world.push(C)
         world.patch(GIT_REPOSITORIES, {"spec": {"suspend": True}})
         with pytest.raises(RetryableError, match="the source is suspended"):
-            await world.client.request(SHOP, Asking(world, commit=C).ask())
+            await world.client.request(SHOP, Asking(commit=C).ask())
 
 
 @pytest.mark.scenario("dispatch:R13")
@@ -150,7 +150,7 @@ async def test_a_stamp_over_ours_ends_the_fetch_when_it_is_handled() -> None:
 
         task = asyncio.create_task(stamp_over())
         with pytest.raises(RetryableError, match=f"it holds main@sha1:{B}"):
-            await asyncio.wait_for(world.client.request(SHOP, Asking(world, commit=C).ask()), 30)
+            await asyncio.wait_for(world.client.request(SHOP, Asking(commit=C).ask()), 30)
         await task
         assert world.g["status"]["lastHandledReconcileAt"] == "X"
 
@@ -161,7 +161,7 @@ async def test_a_source_on_another_branch_is_refused(reason: Reason) -> None:
     async with simulated() as world:
         world.patch(GIT_REPOSITORIES, {"spec": {"ref": {"branch": "dev"}}})
         with pytest.raises(PermanentError, match="'dev'") as caught:
-            await world.client.request(SHOP, Asking(world, reason=reason).ask())
+            await world.client.request(SHOP, Asking(reason=reason).ask())
         assert caught.value.reason is ConditionReason.SOURCE_MISMATCH
         assert not world.api.writes()
 
@@ -172,7 +172,7 @@ async def test_the_live_source_is_compared_not_the_published_one() -> None:
         world.api.create(GIT_REPOSITORIES, repository("other", url="https://git.example.test/team/other.git"))
         world.patch(KUSTOMIZATIONS, {"spec": {"sourceRef": {"name": "other"}}})
         with pytest.raises(PermanentError, match=r"team/other\.git") as caught:
-            await world.client.request(SHOP, Asking(world).ask())
+            await world.client.request(SHOP, Asking().ask())
         assert caught.value.reason is ConditionReason.SOURCE_MISMATCH
 
 
@@ -180,7 +180,7 @@ async def test_the_live_source_is_compared_not_the_published_one() -> None:
 @pytest.mark.parametrize("reason", [Reason.FOREIGN_COMMIT, Reason.REPAIR])
 async def test_an_empty_commit_only_has_the_source_look(reason: Reason) -> None:
     async with simulated() as world:
-        started = await world.client.request(SHOP, Asking(world, commit="", reason=reason).ask())
+        started = await world.client.request(SHOP, Asking(commit="", reason=reason).ask())
         assert (started.outcome, started.token) == (RequestOutcome.CURRENT, "")
         assert [call.kind for call in world.api.writes()] == ["GitRepository"]
 
@@ -190,7 +190,7 @@ async def test_an_empty_commit_whose_stamp_is_refused_is_an_error() -> None:
     async with simulated() as world:
         world.api.fail("apply", GIT_REPOSITORIES, Forbidden("no", status=403))
         with pytest.raises(RetryableError):
-            await world.client.request(SHOP, Asking(world, commit="").ask())
+            await world.client.request(SHOP, Asking(commit="").ask())
         assert not world.api.writes(KUSTOMIZATIONS)
 
 
@@ -199,7 +199,7 @@ async def test_a_kustomization_replaced_during_the_fetch_is_left_alone() -> None
     async with simulated() as world:
         await world.push(C)
         world.api.before("apply", GIT_REPOSITORIES, lambda: world.recreate(KUSTOMIZATIONS, kustomization(suspend=True)))
-        asking = Asking(world, commit=C)
+        asking = Asking(commit=C)
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
         assert not world.api.writes(KUSTOMIZATIONS)
@@ -214,7 +214,7 @@ async def test_a_source_changed_during_the_fetch_is_a_mismatch() -> None:
         change = {"spec": {"sourceRef": {"name": "other"}}}
         world.api.before("apply", GIT_REPOSITORIES, lambda: world.patch(KUSTOMIZATIONS, change))
         with pytest.raises(PermanentError) as caught:
-            await world.client.request(SHOP, Asking(world, commit=C).ask())
+            await world.client.request(SHOP, Asking(commit=C).ask())
         assert caught.value.reason is ConditionReason.SOURCE_MISMATCH
 
 
@@ -224,14 +224,14 @@ async def test_a_manager_that_begins_to_apply_suspend_during_the_fetch_stops_us(
         await world.push(C)
         world.api.before("apply", GIT_REPOSITORIES, lambda: world.parent_applies(True))
         with pytest.raises(PermanentError, match="kustomize-controller") as caught:
-            await world.client.request(SHOP, Asking(world, commit=C).ask())
+            await world.client.request(SHOP, Asking(commit=C).ask())
         assert caught.value.reason is ConditionReason.SUSPEND_OWNED_ELSEWHERE
 
 
 @pytest.mark.scenario("dispatch:R21")
 async def test_an_artifact_that_moves_on_before_the_resume_makes_it_stale() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         moved = {"artifact": {"revision": f"main@sha1:{D}"}}
         # The first read of the Kustomization is over, the second has not begun.
         world.api.before(
@@ -251,7 +251,7 @@ async def test_an_artifact_that_moves_on_before_the_resume_makes_it_stale() -> N
 @pytest.mark.scenario("dispatch:R22")
 async def test_a_decision_that_ends_before_the_record_asks_nothing() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         asking.stands = False
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
@@ -262,7 +262,7 @@ async def test_a_decision_that_ends_before_the_record_asks_nothing() -> None:
 @pytest.mark.scenario("dispatch:R23")
 async def test_a_decision_that_ends_while_recording_resumes_nothing() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         asking.while_recording = lambda: setattr(asking, "stands", False)
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
@@ -273,7 +273,7 @@ async def test_a_decision_that_ends_while_recording_resumes_nothing() -> None:
 @pytest.mark.scenario("dispatch:R24")
 async def test_what_is_not_held_yet_is_not_resumed() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         asking.held_error = RetryableError("Held is False")
         with pytest.raises(RetryableError):
             await world.client.request(SHOP, asking.ask())
@@ -284,7 +284,7 @@ async def test_what_is_not_held_yet_is_not_resumed() -> None:
 @pytest.mark.scenario("dispatch:R27")
 async def test_any_change_between_the_last_read_and_the_resume_makes_it_stale() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         asking.while_recording = lambda: world.patch(KUSTOMIZATIONS, {"metadata": {"labels": {"team": "a"}}})
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
@@ -296,7 +296,7 @@ async def test_a_forbidden_resume_is_permanent() -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, Forbidden("no", status=403))
         with pytest.raises(PermanentError) as caught:
-            await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+            await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         assert caught.value.reason is ConditionReason.FORBIDDEN
 
 
@@ -305,7 +305,7 @@ async def test_a_connection_that_never_opened_resumed_nothing() -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, Unreachable("connection refused"))
         with pytest.raises(RetryableError):
-            await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+            await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         assert world.k["spec"]["suspend"] is True
 
 
@@ -314,7 +314,7 @@ async def test_a_connection_that_never_opened_resumed_nothing() -> None:
 async def test_a_resume_without_an_answer_is_sent_once(done: bool) -> None:
     async with simulated() as world:
         world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"), done=done)
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         assert started.outcome is RequestOutcome.RESUMED
         assert started.unconfirmed is not None
         assert started.resume_generation == 0
@@ -325,7 +325,7 @@ async def test_a_resume_that_is_never_answered_is_unconfirmed_after_its_own_time
     async with simulated() as world:
         world.api.hang("apply", KUSTOMIZATIONS, done=True)
         began = asyncio.get_running_loop().time()
-        started = await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         assert started.unconfirmed is not None
         assert asyncio.get_running_loop().time() - began == pytest.approx(10, abs=1)
 
@@ -333,7 +333,7 @@ async def test_a_resume_that_is_never_answered_is_unconfirmed_after_its_own_time
 async def test_a_cancelled_request_still_says_what_became_of_its_resume() -> None:
     async with simulated() as world:
         world.api.latency = 1.0
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         task = asyncio.create_task(world.client.request(SHOP, asking.ask()))
         while not world.resumes:
             await asyncio.sleep(0.1)
@@ -346,7 +346,7 @@ async def test_a_cancelled_request_still_says_what_became_of_its_resume() -> Non
 @pytest.mark.scenario("dispatch:R33")
 async def test_a_kustomization_deleted_before_the_resume_is_not_made_anew() -> None:
     async with simulated() as world:
-        asking = Asking(world, commit=A, reason=Reason.REPAIR)
+        asking = Asking(commit=A, reason=Reason.REPAIR)
         asking.while_recording = lambda: world.api._objects.pop(("Kustomization", SHOP.namespace, SHOP.name))
         with pytest.raises(StaleError):
             await world.client.request(SHOP, asking.ask())
@@ -362,7 +362,7 @@ async def test_the_resume_takes_the_field_from_an_updater_as_well() -> None:
         owners = suspend_owners(world.k, MANAGER)
         assert (owners.ours, owners.updaters) == (True, ("flux",))
         await asyncio.sleep(5)
-        await world.client.request(SHOP, Asking(world, commit=A, reason=Reason.REPAIR).ask())
+        await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
         owners = suspend_owners(world.k, MANAGER)
         assert world.k["spec"]["suspend"] is False
         assert (owners.ours, owners.appliers, owners.updaters) == (True, (), ())
@@ -373,12 +373,12 @@ async def test_a_kustomization_that_is_being_deleted_is_not_asked() -> None:
         await world.kustomize.stop()
         world.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
         with pytest.raises(PermanentError) as caught:
-            await world.client.request(SHOP, Asking(world).ask())
+            await world.client.request(SHOP, Asking().ask())
         assert caught.value.reason is ConditionReason.APPLIER_NOT_FOUND
 
 
 async def test_ssh_and_https_of_one_repository_are_one_binding() -> None:
     async with simulated() as world:
         want = Binding("git@git.example.test:team/shop", "main")
-        started = await world.client.request(SHOP, Asking(world, commit=A).ask(want))
+        started = await world.client.request(SHOP, Asking(commit=A).ask(want))
         assert started.outcome is RequestOutcome.CURRENT

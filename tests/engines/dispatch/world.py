@@ -209,7 +209,7 @@ async def simulated(*, held: bool = True) -> AsyncIterator[Simulated]:
 class Asking:
     """The rest of the console as a request sees it: whether the decision stands, the record, the hold."""
 
-    def __init__(self, world: FluxWorld, token: str = "T", commit: str = B, reason: Reason = Reason.FOREIGN_COMMIT) -> None:
+    def __init__(self, token: str = "T", commit: str = B, reason: Reason = Reason.FOREIGN_COMMIT) -> None:
         self.stands = True
         self.recorded: list[Guards] = []
         self.record_error: Exception | None = None
@@ -217,7 +217,6 @@ class Asking:
         self.while_recording: Callable[[], object] = lambda: None
         self.asked_current = 0
         self.commit, self.token, self.reason = commit, token, reason
-        self._world = world
 
     def ask(self, want: Binding = WANT) -> Ask:
         return Ask(
