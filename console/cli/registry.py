@@ -1,0 +1,13 @@
+"""All commands, in the order of the help. A new one is a module with a ``COMMAND`` and a line here."""
+
+from __future__ import annotations
+
+from console.cli import completion, demo, doctor, get
+from console.cli.command import Command
+
+COMMANDS: tuple[Command, ...] = (
+    get.COMMAND,
+    doctor.COMMAND,
+    demo.COMMAND,
+    completion.COMMAND,
+)
