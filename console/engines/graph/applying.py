@@ -69,8 +69,8 @@ class Applying:
             if parent in self._closed:
                 return f"parent {self._closed[parent]}"
             if not self._run.good(parent):
-                ended = self._run.ledger.of(parent).outcome
-                return f"parent {parent} was {ended.value if ended else 'not reached'}"
+                failed = self._run.ledger.of(parent).outcome is Outcome.FAILED
+                return f"parent {parent} {'failed' if failed else 'was not made'}"
         return None
 
     def _gate_needed(self, identity: Identity, traits: Traits) -> bool:

@@ -74,7 +74,11 @@ class RunContext:
         """Walk an order with this run's limit. Raises what :meth:`stop` was given, if the run has been stopped by that."""
         if self._stopped is None:
             self._driver = Driver(before, Slots(self.concurrency), visit, settled, self.saver.under_way)
-            await self._driver.run()
+            try:
+                await self._driver.run()
+            finally:
+                if self._driver.stopping:
+                    self.saver.close()
         if self._stopped is not None:
             raise self._stopped
 

@@ -29,6 +29,11 @@ class Saver:
         self._storage = storage
         self._project = project
         self.under_way: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """Take no more records: an operation that was given up and ends later may not write into another run's time."""
+        self._closed = True
 
     async def put(self, record: Deployed) -> None:
         """Store a record. A cancellation meanwhile changes nothing: what was made is stored, and that is how it ends."""
@@ -53,6 +58,8 @@ class Saver:
             await self._shielded(lambda: keeper.put_run(self._project, report), None, absorb=True)
 
     async def _shielded(self, write: Callable[[], Awaitable[None]], identity: Identity | None, *, absorb: bool) -> None:
+        if self._closed and identity is not None:
+            raise asyncio.CancelledError
         task = asyncio.get_running_loop().create_task(_bounded(write, identity))
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
