@@ -140,7 +140,8 @@ class ExecPlugin:
             raise LoginExpired(message, self.login_hint) from error
         status = credential.status
         if credential.kind != "ExecCredential" or credential.api_version != self._api_version:
-            message = f"{self._where}: the login plugin answers with {plain(credential.api_version) or 'no version'}, not {self._api_version}."
+            version = plain(credential.api_version) or "no version"
+            message = f"{self._where}: the login plugin answers with {version}, not {self._api_version}."
             raise ConfigError(message, "Set the plugin's apiVersion in the kubeconfig, or update it.")
         if status is None or not (status.token or (status.client_certificate_data and status.client_key_data)):
             raise LoginExpired(f"{self._where}: the login plugin {self._argv[0]} gave no credential.", self.login_hint)

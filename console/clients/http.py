@@ -209,12 +209,14 @@ class HttpClient:
         try:
             async with asyncio.timeout(timeout) as deadline:
                 response = await self._send(request)
-                if not _good(response.status_code):
+                page = "html" in response.headers.get("content-type", "")
+                if page or not _good(response.status_code):
                     try:
                         await response.aread()
                     finally:
                         await response.aclose()
-                    self._judged(response, exchange, safe)
+                    # A page is no stream of anything that we ask for; decoding it says what it is.
+                    self._judged(response, exchange, safe).json()
         except _FAILURES as error:
             if isinstance(error, TimeoutError) and deadline.expired():
                 raise self._too_late(exchange, timeout or 0, safe) from error

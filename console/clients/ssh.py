@@ -305,6 +305,8 @@ _HINTS = (
     ("command not found", "The docker command is not on the PATH of that host's login."),
     ("ocker daemon socket", "That host's login may not use the engine's socket: add it to the docker group there."),
     ("ould not resolve hostname", "Check the name, DNS and the VPN, or the alias in the ssh configuration."),
+    ("onnection refused", "No ssh server answers there: check the address and the port."),
+    ("timed out", "That host doesn't answer: check the address, the route and the VPN."),
     ("no ssh program", "Install an OpenSSH client."),
 )
 

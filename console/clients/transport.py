@@ -31,6 +31,7 @@ WIRE_ERRORS = (
     httpcore.ProxyError,
     ssl.SSLError,
     OSError,
+    UnicodeError,  # a host name that can't be one
 )
 
 
@@ -182,6 +183,10 @@ def connection_problem(error: Exception, exchange: Exchange, endpoint: Endpoint,
     if tls is not None and tls.reason and ("CERTIFICATE" in tls.reason or "UNKNOWN_CA" in tls.reason) and "ALERT" in tls.reason:
         hint = endpoint.login_hint or "Renew the client certificate, or check that it belongs to this server."
         return errors.LoginExpired(f"{where}: the server does not accept our client certificate ({words}).", hint)
+    if tls is not None and tls.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"}:
+        return errors.Unreachable(
+            f"{where}: what answers there does not speak TLS.", "Is it an http:// address, or another port?"
+        )
     if isinstance(error, httpcore.ProxyError):
         return errors.Unreachable(
             f"{where}: the proxy {_proxy_label(endpoint)} refused: {words}.", "Check the proxy and its credentials."
@@ -245,6 +250,6 @@ def _reach_hint(endpoint: Endpoint, words: str) -> str:
         return "Is the engine running, and is this its socket?"
     if endpoint.proxy:
         return f"It was tried through the proxy {_proxy_label(endpoint)}."
-    if "name" in words.lower():
+    if "name" in words.lower() or "idna" in words:
         return "The name can't be resolved from here: check the address, DNS and the VPN."
     return "Check the address, the route or VPN, and that the server runs."
