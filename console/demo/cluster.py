@@ -12,6 +12,8 @@ from console.demo.kube_owners import Write
 from console.demo.kube_store import KubeStore, Object
 from console.demo.kube_writes import with_generation
 
+_MOST_EVENTS = 300
+
 
 class Controller(Protocol):
     """Something in the cluster that acts by itself."""
@@ -132,6 +134,9 @@ class Cluster:
         kind = self.store.by_word["Event"]
         there = self.store.get(kind, namespace, name)
         first = there["firstTimestamp"] if there else at
+        if there is None and self.store.count("Event") >= _MOST_EVENTS:
+            oldest = min(self.store.all("Event"), key=lambda event: str(event["lastTimestamp"]))["metadata"]
+            self.store.remove(kind, oldest["namespace"], oldest["name"])
         self.store.put(
             kind,
             {

@@ -58,7 +58,8 @@ class KubeStore:
     def all(self, word: str, namespace: str = "") -> list[Object]:
         """All objects of a kind, sorted by namespace and name as the real store lists them."""
         objects = self._objects[word]
-        return [objects[key] for key in sorted(objects) if not namespace or key[0] == namespace]
+        keys = [key for key in objects if key[0] == namespace] if namespace else objects
+        return [objects[key] for key in sorted(keys)]
 
     def count(self, word: str) -> int:
         """How many objects of a kind there are."""

@@ -167,6 +167,7 @@ def _pause(swarm: Swarm, service: Object, entry: Declared, places: list[tuple[Ob
         task["Status"] |= {"State": "rejected", "Message": "preparing", "Err": f"No such image: {broken}"}
         task["Status"]["Timestamp"] = rfc3339_nano(swarm.clock.ago(age - 1))
         rejected.append(task)
+    swarm.dirty.add(service["ID"])
     service["UpdateStatus"] = {
         "State": "paused",
         "StartedAt": rfc3339_nano(swarm.clock.ago(3000)),

@@ -219,7 +219,9 @@ class Orchestrator:
         waits = [
             self._waited(task)
             for task in self._swarm.tasks_of(service["ID"])
-            if (task.get("Slot") or task.get("NodeID")) == place and task["Status"]["State"] in ("failed", "rejected")
+            if (task.get("Slot") or task.get("NodeID")) == place
+            and task["Status"]["State"] in ("failed", "rejected")
+            and task["Spec"] == service["Spec"]["TaskTemplate"]
         ]
         return min(waits, default=_RETRY_SECONDS)
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from console.demo.argo_controller import ArgoController
 from console.demo.clockwork import WorldClock
-from console.demo.cluster import Cluster
+from console.demo.cluster import Cluster, Controller
 from console.demo.engine import Engine
+from console.demo.host_controller import HostController
+from console.demo.kustomize_controller import KustomizeController
+from console.demo.reverser_controller import ReverserController
+from console.demo.rollout_controller import RolloutController
 from console.demo.seed_clusters import atlas, borealis
 from console.demo.seed_harbour import harbour
 from console.demo.seed_hosts import hosts
+from console.demo.seed_workloads import ATLAS, BOREALIS
+from console.demo.source_controller import Committer, HelmController, SourceController
 from console.demo.swarm_orchestrator import Orchestrator
 
 _SLICE = 0.25
@@ -28,7 +35,10 @@ class World:
             "borealis": borealis(self.clock, seed),
         }
         self.engines: dict[str, Engine] = {"harbour": harbour(self.clock, seed, services), **hosts(self.clock, seed)}
+        for cluster in self.clusters.values():
+            cluster.controllers.extend(_controllers(cluster))
         for engine in self.engines.values():
+            engine.controllers.append(HostController(engine))
             if engine.swarm is not None:
                 engine.controllers.append(Orchestrator(engine.swarm))
 
@@ -43,3 +53,20 @@ class World:
                 cluster.step()
             for engine in self.engines.values():
                 engine.step()
+
+
+def _controllers(cluster: Cluster) -> list[Controller]:
+    missing = frozenset(f"{entry.image.rpartition(':')[0]}:{entry.broken}" for entry in (*ATLAS, *BOREALIS) if entry.broken)
+    rollout = RolloutController(cluster, missing)
+    if "Application" in cluster.store.by_word:
+        argo = ArgoController(cluster)
+        return [Committer(cluster, argo.heads, ("storefront-eu", "edge-router", "search-eu")), argo, rollout]
+    source = SourceController(cluster)
+    return [
+        Committer(cluster, source.heads, ("payments", "search", "fleet", "storefront")),
+        source,
+        KustomizeController(cluster),
+        HelmController(cluster),
+        ReverserController(cluster),
+        rollout,
+    ]
