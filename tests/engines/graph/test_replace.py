@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from console.engines.graph import DesiredGraph, InMemoryStorage, PermanentError, ReconcileError, ref
+from console.engines.graph import DesiredGraph, InMemoryStorage, PermanentError, ReconcileError, Reconciler, ref
 from console.model.graph import Action, Outcome
-from tests.engines.graph.world import PROJECT, PlainStorage, World, concat, graph, reconciler
+from tests.engines.graph.world import PROJECT, PlainStorage, World, concat, graph, kinds, reconciler
 
 
 @pytest.fixture
@@ -67,6 +67,18 @@ async def test_the_old_version_stays_while_its_user_could_not_move_and_goes_in_t
     assert world.calls == ["update app", "delete conf"]
     assert sorted(text for _identity, text in world.objects.values()) == ["two", "two"]
     assert len(await storage.list_resources(PROJECT)) == 2
+
+
+async def test_the_newer_version_is_told_by_what_it_replaced_not_by_its_id(world: World) -> None:
+    storage = InMemoryStorage()
+    engine = Reconciler(storage, kinds(world), id_gen=iter(["z", "app", "a"]).__next__)
+    await engine.reconcile("1", PROJECT, wanted("one"))
+    world.scripts["update app"] = [PermanentError("no")]
+    with pytest.raises(ReconcileError):
+        await engine.reconcile("2", PROJECT, wanted("two"))
+    await engine.reconcile("3", PROJECT, wanted("two"))
+    assert {record.id for record in await storage.list_resources(PROJECT)} == {"a", "app"}
+    assert set(world.objects) == {"a", "app"}
 
 
 @pytest.mark.scenario("graph:G25")
