@@ -83,6 +83,21 @@ _SYNC_TONES: dict[str, Tone] = {
     "failed": "bad",
 }
 
+_OPERATION_TONES: dict[str, Tone] = {
+    "succeeded": "muted",
+    "completed": "muted",
+    "requested": "busy",
+    "reconciling": "busy",
+    "running": "busy",
+    "settling": "busy",
+    "terminating": "busy",
+    "updating": "busy",
+    "failed": "bad",
+    "error": "bad",
+    "paused": "bad",
+    "unresolved": "warn",
+}
+
 
 def sync(resource: Resource) -> Cell:
     """Whether the object is as it was declared; never how well it does, never what is being done to it."""
@@ -122,7 +137,11 @@ def operation(resource: Resource) -> Cell:
             text = f"{resource.updated}/{resource.wanted} updated" if resource.updated < resource.wanted else ""
         case _:
             text = ""
-    return prose(text, "busy" if resource.health is Health.BUSY else attention(resource.health)) if text else EMPTY
+    if not text:
+        return EMPTY
+    told = text.lower() if text.isalpha() else text
+    tone = _OPERATION_TONES.get(told) or ("busy" if resource.health is Health.BUSY else attention(resource.health))
+    return prose(told, tone)
 
 
 def revision(resource: Resource) -> Cell:

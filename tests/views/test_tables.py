@@ -202,3 +202,17 @@ def test_a_kind_is_at_home_in_its_narrowest_table() -> None:
 def test_a_context_knows_connections_by_name() -> None:
     context = now_context([item for item in ALL if isinstance(item, Connection)], NOW)
     assert context.fresh("prod-eu") and not context.fresh("edge-1") and context.fresh("unheard-of")
+
+
+@pytest.mark.parametrize(
+    ("operation", "shown", "tone"),
+    [
+        ("Running", "running", "busy"),
+        ("Failed", "failed", "bad"),
+        ("Succeeded", "succeeded", "muted"),
+        ("wave 1 of 3", "wave 1 of 3", "muted"),
+    ],
+)
+def test_an_operation_is_judged_by_its_own_word_not_by_the_health(operation: str, shown: str, tone: str) -> None:
+    entry = words.operation(samples.trigger(operation=operation))
+    assert (entry.text, entry.tone) == (shown, tone)
