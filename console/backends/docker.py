@@ -27,7 +27,7 @@ from console.backends.swarm_picture import ALL_AGAIN, OBJECT_KINDS, SNAPSHOT, SN
 from console.backends.swarm_wire import WireFile, WireNode, WireService, WireTask
 from console.clients.docker import DockerClient
 from console.errors import Interrupted, NotServed
-from console.kit.supervisor import cancel
+from console.kit.supervisor import cancel, together
 from console.model.connections import Identity
 from console.model.docker import Sample
 from console.model.kubernetes import LogLine, LogQuery
@@ -198,10 +198,8 @@ class DockerBackend:
     async def _read_swarm(self, wanted: frozenset[str]) -> None:
         """One snapshot: when a part of it can't be read, none of it was."""
         names = sorted(wanted)
-        async with asyncio.TaskGroup() as group:
-            reads = [group.create_task(self._list(topic)) for topic in names]
-        for topic, read in zip(names, reads, strict=True):
-            self._picture.put(topic, read.result())
+        for topic, wires in zip(names, await together(*(self._list(topic) for topic in names)), strict=True):
+            self._picture.put(topic, wires)
         self._tell(self._picture.complete(self._now(), wanted))
 
     async def _read_objects(self, wanted: frozenset[str]) -> None:

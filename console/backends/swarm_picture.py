@@ -85,11 +85,11 @@ class SwarmPicture:
                 tasks += [task(self._connection, t, ref, hostnames.get(t.node_id, ""), newest=t is history[0]) for t in history]
             running = operation(self._connection, wire)
             changes.append(Upserted(running) if running is not None else Removed(seen_on(ref)))
-        if (
-            any(verdicts.get(key) != before for key, before in self._verdicts.items())
-            or verdicts.keys() - self._verdicts.keys()
-        ):
-            self.stir()
+        versions = {wire.id: wire.version.index for wire in self._services}
+        if versions != self._versions:
+            # Somebody wrote. That tasks come and go is no reason: those of a broken service do so for ever.
+            self._versions = versions
+            self._unrest = backoff(_UNREST_FIRST, 1.5, _UNREST_MOST)
         self._dead_since, self._verdicts, self._judged = dead, verdicts, tuple(judged)
         counts: dict[str, int] = {}
         for found in self._tasks:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from console.kit.timing import backoff
+
+T = TypeVar("T")
 
 Report = Callable[[str, BaseException], None]
 
@@ -83,3 +85,12 @@ async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in waiting:
         if not task.cancelled():
             task.exception()
+
+
+async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
+    """Results of all of them, in order, run side by side; the first error cancels the others and is raised as it is."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        await cancel(tasks)
