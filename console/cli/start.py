@@ -14,10 +14,26 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
     if not outside.out.isatty():
         raise UsageError("The screen needs a terminal.", "Use get, doctor and the other commands without one.")
     from console.cli.compose import opened
+    from console.config import paths
     from console.ui.app import ConsoleApp
 
     async with opened(options, outside.env, demo_if_empty=True) as at:
-        await ConsoleApp(at.runtime).run_async()
+        settings = at.settings
+        if at.runtime.journal is not None:
+            await at.runtime.journal.retain(settings.journal.keep_days)
+        app = ConsoleApp(
+            at.runtime,
+            keys=settings.keys,
+            theme=settings.look.theme,
+            theme_folder=paths.themes_dir(outside.env),
+            state=at.state / "screen.json" if at.state else None,
+            start=settings.start.view,
+            low_bandwidth=settings.look.bandwidth == "low",
+        )
+        app.problems += at.problems
+        if at.demo and not options.demo:
+            app.problems.append("Nothing to connect to was found: this is the demo fleet.")
+        await app.run_async(mouse=settings.look.mouse)
     if at.demo and not options.demo:
         outside.say(
             "Nothing to connect to was found, so this was the demo fleet. Run quarterdeck doctor to see what was tried."

@@ -12,21 +12,39 @@ from datetime import datetime, timedelta
 from console.errors import Refused
 from console.kit.timing import Clock
 
-DEFAULT_MINUTES = 30
+# Long enough for one incident's steps, short enough not to be forgotten.
+DEFAULT_MINUTES = 15
 # A protected target is where a forgotten armed console does most harm.
-PROTECTED_MINUTES = 10
+PROTECTED_MINUTES = 5
+LONGEST_MINUTES = 24 * 60
+LONGEST_PROTECTED_MINUTES = 60
 
 
 class Arming:
     """Which targets may be written to, and until when.
 
     :param read_only: nothing can ever be armed (``--read-only``).
+    :param minutes: how long when nothing else is asked for; ``protected_minutes`` for protected targets.
     :param changed: called with a target's name whenever its state changes.
+
+    ``minutes`` and ``protected_minutes`` are the times used when none is asked for; the latter is also the longest one.
     """
 
-    def __init__(self, clock: Clock, *, read_only: bool = False, changed: Callable[[str], None] = lambda name: None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        read_only: bool = False,
+        minutes: float = DEFAULT_MINUTES,
+        protected_minutes: float = PROTECTED_MINUTES,
+        changed: Callable[[str], None] = lambda name: None,
+    ) -> None:
         self._clock = clock
+        self._minutes = minutes
+        self._protected_minutes = protected_minutes
         self.read_only = read_only
+        self.minutes: float = DEFAULT_MINUTES
+        self.protected_minutes: float = PROTECTED_MINUTES
         self._changed = changed
         self._until: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -38,8 +56,8 @@ class Arming:
         """
         if self.read_only:
             raise Refused("This console was started with --read-only.", "Start another one without it to make changes.")
-        longest = PROTECTED_MINUTES if protected else 24 * 60
-        minutes = minutes or (PROTECTED_MINUTES if protected else DEFAULT_MINUTES)
+        longest = self.protected_minutes if protected else 24 * 60
+        minutes = minutes or (self.protected_minutes if protected else self.minutes)
         if not 0 < minutes <= longest:
             raise Refused(f"{name} can be armed for at most {longest} minutes.", f"Say :write {name} {longest}m.")
         loop = asyncio.get_running_loop()

@@ -30,5 +30,4 @@ def test_the_reference_is_what_the_types_say() -> None:
 
 def test_the_named_themes_of_the_examples_are_shipped() -> None:
     themes = {path.stem for path in (DOCUMENT.parents[1] / "themes").glob("*.toml")}
-    assert Settings().look.theme in themes
     assert all(parse_settings(block, DOCUMENT).look.theme in themes for block in blocks("toml"))
