@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import httpx
 import trustme
 
 from tests.real import images
@@ -67,11 +68,16 @@ class DockerEngine(Engine):
 
     def mend(self) -> None:
         """Bring it back to a state a test can start from: powered, answering, with no containers."""
-        if not self.running:
+        try:
+            if not self.running:
+                self.start()
+            self.unhang()
+            self.wait_ready()
+            self.sweep()
+        except (HarnessError, httpx.TransportError):
+            self.wipe()
             self.start()
-        self.unhang()
-        self.wait_ready()
-        self.sweep()
+        images.load(self, self._archive)
 
     def _link(self, place: Place) -> None:
         """Make the namespace and a link to it, on a network no other run has (the kernel refuses a taken address)."""

@@ -119,14 +119,20 @@ class Engine:
         except HarnessError:
             self.kill()
 
+    def wipe(self) -> None:
+        """Cut the power and empty the disk, for an engine that is beyond repair."""
+        self.kill()
+        shutil.rmtree(self._home / "data", ignore_errors=True)
+
     def hang(self) -> None:
         """Freeze the daemon: its sockets accept connections and nothing answers; containers go on."""
         self._daemon().send(signal.SIGSTOP)
 
     def unhang(self) -> None:
-        """Let a frozen daemon go on (does nothing to one that runs)."""
-        if self.running:
-            self._daemon().send(signal.SIGCONT)
+        """Let a frozen daemon go on (does nothing to one that runs, or has only just been launched)."""
+        init = self._init()
+        for daemon in children(init.pid, "dockerd") if init else []:
+            daemon.send(signal.SIGCONT)
 
     def docker(self, *argv: str, check: bool = True, timeout: float = STARTED) -> str:
         """Run the docker command line against this engine and return its standard output (a configuration of its own)."""
@@ -152,7 +158,8 @@ class Engine:
             if "com.docker.swarm.task.id" not in container["Labels"]:  # the swarm's own; its reaper removes them
                 self.forget(f"/containers/{container['Id']}", force="1", v="1")
         self.api("POST", "/networks/prune")
-        self.api("POST", "/volumes/prune")
+        for volume in self.api("GET", "/volumes")["Volumes"] or []:  # newer engines prune nameless ones only
+            self.forget(f"/volumes/{volume['Name']}", force="1")
 
     def log(self) -> str:
         """The end of the daemon's log."""

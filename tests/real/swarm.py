@@ -42,13 +42,7 @@ class SwarmLab:
 
     def __enter__(self) -> Self:
         self._wire()
-        for engine in self.engines:
-            engine.launch()
-        for engine in self.engines:
-            engine.wait_ready()
-        self._join()
-        for engine in self.engines:
-            images.load(engine, self._archive)
+        self._form()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -105,6 +99,16 @@ class SwarmLab:
         ip("link", "set", f"p{number}", "up", namespace=self.switch)
 
     def mend(self) -> None:
+        """Bring the lab back to a healthy, empty swarm: repaired when that works, formed anew when it does not."""
+        try:
+            self._repair()
+        except (HarnessError, httpx.TransportError):
+            for number, engine in enumerate(self.engines, 1):
+                self.heal(number)
+                engine.wipe()
+            self._form()
+
+    def _repair(self) -> None:
         """Heal links, wake and power all nodes, wait until all are ready, and remove what tests left in the swarm."""
         for number, engine in enumerate(self.engines, 1):
             self.heal(number)
@@ -113,8 +117,12 @@ class SwarmLab:
         for engine in self.engines:
             engine.unhang()
             engine.wait_ready()
-        wait_until(self._healthy, "all nodes are ready and the swarm has a leader", 2 * STARTED, 0.2)
+            if engine.api("GET", "/info")["Swarm"]["LocalNodeState"] == "inactive":
+                raise HarnessError(f"{engine.name} has left the swarm")
+        wait_until(self._healthy, "all nodes are ready and the swarm has a leader", STARTED, 0.2)
         self.sweep()
+        for engine in self.engines:
+            images.load(engine, self._archive)
 
     def sweep(self) -> None:
         """Remove services, then networks, configs and secrets; put node labels and availability back."""
@@ -171,6 +179,15 @@ class SwarmLab:
             ip("addr", "add", f"{self.address(number)}/24", "dev", "eth0", namespace=own)
             ip("link", "set", "eth0", "up", namespace=own)
             ip("link", "set", f"p{number}", "master", "br0", "up", namespace=switch)
+
+    def _form(self) -> None:
+        for engine in self.engines:
+            engine.launch()
+        for engine in self.engines:
+            engine.wait_ready()
+        self._join()
+        for engine in self.engines:
+            images.load(engine, self._archive)
 
     def _join(self) -> None:
         def addresses(number: int) -> tuple[str, ...]:

@@ -78,3 +78,12 @@ def test_a_registry_on_loopback_wants_its_password(registry: Registry) -> None:
     url = f"http://{registry.address}/v2/"
     assert httpx.get(url, trust_env=False).status_code == 401
     assert httpx.get(url, trust_env=False, auth=(USER, PASSWORD)).status_code == 200
+
+
+def test_a_swarm_that_a_test_has_taken_apart_is_formed_anew(quorum: SwarmLab) -> None:
+    quorum.engine(2).docker("swarm", "leave", "--force")
+    quorum.engine(1).docker("swarm", "leave", "--force")
+    quorum.engine(3).docker("rmi", f"{WEB}:1")
+    quorum.mend()
+    assert [quorum.state(number) for number in (1, 2, 3)] == ["ready"] * 3
+    quorum.engine(3).docker("image", "inspect", f"{WEB}:1")
