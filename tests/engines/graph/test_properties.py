@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.engines.graph import DesiredGraph, PermanentError, ReconcileError, Reconciler, join, ref
+from console.engines.graph import Backoff, Desired, DesiredGraph, PermanentError, ReconcileError, Reconciler, join
 from console.engines.graph.ordering import shortest_cycle
 from console.model.graph import Deployed, Identity
-from tests.engines.graph.world import PROJECT, Backoff, Storage, World, concat, kinds, quick_backoff
+from tests.engines.graph.world import PROJECT, Storage, World, concat, kinds, quick_backoff
 
 KINDS = ("concat", "upper", "nop", "readable", "versioned")
 MODEST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -31,14 +31,14 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 9) -> DesiredGraph:
     """An acyclic graph: each resource may refer to, or merely follow, any before it."""
-    resources = []
+    resources: list[Desired] = []
     for number in range(draw(st.integers(0, most))):
         kind = draw(st.sampled_from(KINDS))
         name = f"{draw(st.sampled_from('abxyz'))}{number}"
         earlier = draw(st.sets(st.sampled_from(range(number)), max_size=3)) if number else set()
         parents = [resources[position] for position in sorted(earlier)]
         referred = [parent for parent in parents if draw(st.booleans())]
-        text = join(*(ref(*parent.identity, "text") for parent in referred), draw(st.sampled_from("pq")))
+        text = join(*(parent.ref("text") for parent in referred), draw(st.sampled_from("pq")))
         resources.append(
             concat(name, text, draw(st.sampled_from(["", "!"])), kind=kind, after=[parent.identity for parent in parents])
         )
@@ -137,9 +137,9 @@ def test_parents_end_before_children_start_and_children_go_before_parents(
             gone = [record for record in stored.values() if deleted.count(record.name) == 1]
             order = {record.identity: deleted.index(record.name) for record in gone}
             for record in gone:
-                for parent in record.deps:
-                    if parent in order:
-                        assert order[record.identity] < order[parent]
+                for needed in record.deps:
+                    if needed in order:
+                        assert order[record.identity] < order[needed]
             if deleted and touched:
                 last_made = max(world.calls.index(call) for call in world.calls if call.startswith(("create", "update")))
                 assert last_made < min(world.calls.index(call) for call in world.calls if call.startswith("delete"))
