@@ -5,7 +5,7 @@ Everything is counted in terminal cells, not characters: an ideograph or an emoj
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,8 @@ FLEX_LEAST = 14
 """A flexible column narrower than this says nothing; other columns go first."""
 FLEX_WIDE = 48
 """The width of a flexible column when all columns are asked for and the table scrolls sideways."""
+PLENTY = 26
+"""With so many cells left over, a flexible column gives some to columns whose text is cut."""
 ROOMY = 150
 """From this width on, columns that are only shown where there is plenty of room come in."""
 
@@ -31,48 +33,61 @@ class Placed(msgspec.Struct, frozen=True):
     width: int
 
 
-def fit(columns: Sequence[Column[Any]], width: int, *, everything: bool = False) -> tuple[Placed, ...]:
+def fit(
+    columns: Sequence[Column[Any]], width: int, *, everything: bool = False, natural: Mapping[str, int] | None = None
+) -> tuple[Placed, ...]:
     """Place columns in ``width`` cells.
 
     Columns of the highest priority number are hidden first until the rest fits; priority 1 always stays, even if the table
     must then scroll sideways. What is left over is shared by the flexible columns. With ``everything`` nothing is hidden.
+
+    :param natural: how wide the longest text of each column is; a column takes no more than that, and more than its own width
+        only where the flexible ones have plenty.
     """
     gap = 2 if width >= 60 else 1
-    room = width - GUTTER
+    room = width - GUTTER - 1
+    sizes = {column.key: _size(column, natural or {}) for column in columns}
     chosen = list(columns) if everything else [column for column in columns if not column.wide or width >= ROOMY]
-    while not everything and _needed(chosen, gap) > room:
+    while not everything and _needed(chosen, sizes, gap) > room:
         droppable = [column for column in chosen if column.priority > 1]
         if not droppable:
             break
         last = max(droppable, key=lambda column: (column.priority, columns.index(column)))
         chosen.remove(last)
     flexible = [column for column in chosen if column.width is None]
-    left = max(room - _needed(chosen, gap), 0)
+    left = max(room - _needed(chosen, sizes, gap), 0)
+    for column in chosen if flexible else ():
+        wish = (natural or {}).get(column.key, 0) - sizes[column.key]
+        if column.width is not None and 0 < wish <= left - PLENTY * len(flexible):
+            sizes[column.key] += wish
+            left -= wish
     placed, start = [], GUTTER
     for column in chosen:
-        if column.width is not None:
-            size = max(column.width, len(column.title) if column.align == "left" else 0)
-        elif everything and not left:
+        size = sizes[column.key]
+        if column.width is None and everything and not left:
             size = FLEX_WIDE
-        else:
+        elif column.width is None:
             share = left // len(flexible)
-            size = FLEX_LEAST + share + (left - share * len(flexible) if column is flexible[-1] else 0)
+            size += share + (left - share * len(flexible) if column is flexible[-1] else 0)
         placed.append(Placed(column, start, size))
         start += size + gap
     return tuple(placed)
 
 
+def _size(column: Column[Any], natural: Mapping[str, int]) -> int:
+    if column.width is None:
+        return FLEX_LEAST
+    title = len(column.title) + 1 if column.title and column.align == "left" else len(column.title)
+    return max(min(column.width, natural.get(column.key, column.width)), title)
+
+
+def _needed(columns: Sequence[Column[Any]], sizes: Mapping[str, int], gap: int) -> int:
+    return sum(sizes[column.key] for column in columns) + gap * max(len(columns) - 1, 0)
+
+
 def total_width(placed: Sequence[Placed]) -> int:
     """How many cells the placed columns take, with the gutter."""
     return placed[-1].start + placed[-1].width if placed else GUTTER
-
-
-def _needed(columns: Sequence[Column[Any]], gap: int) -> int:
-    sizes = (
-        FLEX_LEAST if column.width is None else max(column.width, len(column.title) if column.align == "left" else 0)
-        for column in columns
-    )
-    return sum(sizes) + gap * max(len(columns) - 1, 0)
 
 
 def fit_text(text: str, width: int, align: Align = "left") -> str:

@@ -20,11 +20,12 @@ from textual.strip import Strip
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.tones import COMPONENTS, TONE_CSS, Tones
-from console.ui.widgets.columns import GUTTER, Placed, fit, fit_text, total_width
+from console.ui.widgets.columns import Placed, fit, total_width
 from console.ui.widgets.row_order import Keep, RowOrder
+from console.ui.widgets.row_paint import header_segments, natural_widths, row_segments
+from console.views.bridge import trouble
 from console.views.cells import Cell, Column, Context, Table, row_cells
 
-_BAR, _MARK = "▌", "✓"
 _HEADER = 1
 
 
@@ -93,6 +94,8 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor: Ref | None = None
         self._place = 0
         self._steered = False
+        self._natural: dict[str, int] = {}
+        self._measured = 0
 
     # -- what is shown
 
@@ -104,6 +107,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor, self._place, self._steered = None, 0, False
         self.rows.replace({})
         self.rows.arrange(None, table.order)
+        self._natural, self._measured = {}, 0
         self._fit()
         self.scroll_to(0, 0, animate=False, force=True)
         self._rows_changed()
@@ -113,6 +117,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._cells.clear()
         self.rows.replace(objects)
         self.marked &= self.rows.objects.keys()
+        self._measured = 0
         self._rows_changed()
 
     def update(self, changed: Iterable[Resource], removed: Iterable[Ref] = ()) -> None:
@@ -218,7 +223,19 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         if changed:
             self.post_message(self.Moved(self, ref))
 
+    def _measure(self) -> None:
+        """Fit the columns to the texts when there are rows for the first time, and again when there are many more."""
+        if len(self.rows) <= 2 * self._measured:
+            return
+        self._measured = len(self.rows)
+        found = natural_widths(self.columns, self.rows, self._cell_context, self._natural)
+        if found != self._natural:
+            self._natural = found
+            self._fit()
+            self._all_lines()
+
     def _rows_changed(self) -> None:
+        self._measure()
         before, offset = self._cursor, self._place - self.scroll_offset.y
         index = self.rows.index(before) if before is not None and self._steered else None
         if index is None:
@@ -234,7 +251,8 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
     # -- geometry
 
     def _fit(self) -> None:
-        self._placed = fit(self.columns, self.size.width, everything=self.all_columns) if self.size.width else ()
+        width = self.size.width
+        self._placed = fit(self.columns, width, everything=self.all_columns, natural=self._natural) if width else ()
         self._cells.clear()
         self._resize_canvas()
 
@@ -301,7 +319,11 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
     def _line(self, y: int, width: int) -> Strip:
         ground = self.rich_style
         if y < _HEADER:
-            return self._window(self._header(ground), width, ground)
+            return self._window(
+                header_segments(self._placed, self._header_style(ground), self.sort_key, self.sort_reverse, self._tones),
+                width,
+                ground,
+            )
         index = self.scroll_offset.y + y - _HEADER
         ref = self.rows.at(index)
         if ref is None:
@@ -309,36 +331,19 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         if index == self._place:
             name = "table--cursor" if self.has_focus else "table--cursor-blurred"
             ground = ground + Style(bgcolor=self.get_component_rich_style(name).bgcolor)
-        return self._window(self._row(ref, ground, index == self._place), width, ground)
+        resource, marked = self.rows.objects[ref], ref in self.marked
+        bold = trouble(resource).trouble > 1 and self._cell_context.fresh(ref.connection)
+        segments = row_segments(
+            self._placed, self._cells_of(ref), ground, self._tones, cursor=index == self._place, marked=marked, bold=bold
+        )
+        return self._window(segments, width, ground)
+
+    def _header_style(self, ground: Style) -> Style:
+        return ground + self.get_component_rich_style("table--header", partial=True)
 
     def _window(self, segments: list[Segment], width: int, ground: Style) -> Strip:
         left = self.scroll_offset.x
         return Strip(segments).crop_extend(left, left + width, ground)
-
-    def _header(self, ground: Style) -> list[Segment]:
-        style = ground + self.get_component_rich_style("table--header", partial=True)
-        chosen = style + self._tones["accent"]
-        segments, at = [], 0
-        for placed in self._placed:
-            column = placed.column
-            sorted_by = column.key == self.sort_key
-            title = column.title + (("↓" if self.sort_reverse else "↑") if sorted_by else "")
-            text = fit_text(title, placed.width, column.align)
-            segments += [Segment(" " * (placed.start - at), style), Segment(text, chosen if sorted_by else style)]
-            at = placed.start + placed.width
-        return segments
-
-    def _row(self, ref: Ref, ground: Style, under_cursor: bool) -> list[Segment]:
-        accent = ground + self._tones["accent"]
-        segments = [Segment(_BAR if under_cursor else " ", accent), Segment(_MARK if ref in self.marked else " ", accent)]
-        at = GUTTER
-        for placed, cell in zip(self._placed, self._cells_of(ref), strict=False):
-            if placed.start > at:
-                segments.append(Segment(" " * (placed.start - at), ground))
-            text = fit_text(cell.text, placed.width, placed.column.align)
-            segments.append(Segment(text, ground + self._tones[cell.tone]))
-            at = placed.start + placed.width
-        return segments
 
     def _cells_of(self, ref: Ref) -> tuple[Cell, ...]:
         cells = self._cells.get(ref)
