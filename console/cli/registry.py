@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from console.cli import completion, demo, doctor, get
+from console.cli import completion, demo, doctor, get, journal, plan, run, undo
 from console.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
     get.COMMAND,
+    plan.COMMAND,
+    run.COMMAND,
+    undo.COMMAND,
+    journal.COMMAND,
     doctor.COMMAND,
     demo.COMMAND,
     completion.COMMAND,

@@ -54,8 +54,9 @@ class History:
 
     async def run(self) -> None:
         """Publish the past once, then follow what changes."""
-        await self._publish_all()
+        # Asked first: what is written after this number is seen at the next look.
         version = await self._version()
+        await self._publish_all()
         next_recovery = 0.0
         loop = asyncio.get_running_loop()
         try:

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from console.config.fleet import Fleet
+from console.config.settings import Settings
 from console.errors import JournalError, NotServed, QuarterdeckError, Unreachable
 from console.journal.journal import Journal
 from console.kit.masking import mask_object
@@ -49,8 +51,8 @@ class Runtime:
 
     def __init__(
         self,
-        settings: Any,
-        fleet: Any,
+        settings: Settings,
+        fleet: Fleet,
         targets: Iterable[Target],
         *,
         clock: Clock | None = None,
@@ -72,7 +74,13 @@ class Runtime:
         self._started: set[str] = set()
         gate, identities = Gate(), Identities(state)
         self.links = {target.name: Link(target, self.store, gate, identities, self.clock) for target in targets}
-        self.arming = Arming(self.clock, read_only=read_only, changed=self._show_arming)
+        self.arming = Arming(
+            self.clock,
+            read_only=read_only,
+            minutes=settings.safety.arm_minutes,
+            protected_minutes=settings.safety.arm_minutes_protected,
+            changed=self._show_arming,
+        )
         self.history: History | None = None
         self._commands: Commands | None = None
         self._exit = AsyncExitStack()
@@ -235,9 +243,11 @@ class Runtime:
         if link is None:
             return KindState(name, kind, "syncing", f"There is no connection {name}.")
         state = self.store.kind_state(name, kind)
+        if link.kinds and kind not in link.kinds:
+            return None
         if not link.phase.fresh:
             return KindState(name, kind, "syncing", f"{link.phase.value}: {link.connection.reason}".rstrip(": "))
-        return None if state.state == "listed" or kind not in link.kinds else state
+        return None if state.state == "listed" else state
 
     def _want(self, connection: str, kinds: frozenset[str]) -> None:
         if connection in self.links:
@@ -246,7 +256,7 @@ class Runtime:
     def _follow_journal(self) -> None:
         if self.journal is None:
             return
-        folder: Path | None = getattr(self.settings, "presence_folder", None)
+        folder = self.settings.presence_folder
         presence = Presence(folder, self.journal.who) if folder else None
         self.history = History(self.journal, self.store, self.backend, lambda: self.commands.running, presence)
         self._followers.keep("journal", self.history.run)
@@ -271,4 +281,8 @@ class Runtime:
         except QuarterdeckError as error:
             return error.sentence() if isinstance(error, JournalError) else str(error)
         stack.push_async_callback(self.journal.close)
+        try:
+            await self.journal.retain(self.settings.journal.keep_days)
+        except JournalError as error:
+            return error.sentence()
         return ""

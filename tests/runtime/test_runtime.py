@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from console.config.fleet import Fleet
+from console.config.settings import Settings
 from console.errors import LoginExpired, NotServed, Unreachable
 from console.kit.timing import LoopClock
 from console.model.connections import Phase
@@ -31,7 +33,7 @@ def runtime(*names: str, connect: tuple[str, ...] | None = None, **backends: Scr
 
     targets = [Target(name=name, make_backend=always(backend)) for name, backend in backends.items()]
     targets += [Target(name=name, make_backend=Scripted) for name in names]
-    return Runtime(None, None, targets, clock=LoopClock(START), connect=connect)
+    return Runtime(Settings(), Fleet(), targets, clock=LoopClock(START), connect=connect)
 
 
 def pod(name: str, connection: str = "prod") -> Pod:
@@ -163,7 +165,7 @@ async def test_arming_shows_on_the_connection_until_it_ends() -> None:
 
 async def test_with_a_state_folder_there_is_a_journal_and_identities_are_remembered(tmp_path: Path) -> None:
     target = Target(name="prod", make_backend=Scripted)
-    async with Runtime(None, None, [target], clock=LoopClock(START), state=tmp_path) as console:
+    async with Runtime(Settings(), Fleet(), [target], clock=LoopClock(START), state=tmp_path) as console:
         await asyncio.sleep(1)
         assert console.journal is not None
     assert "uid-1" in (tmp_path / "identities.json").read_text()

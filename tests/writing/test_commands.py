@@ -208,7 +208,7 @@ async def test_without_a_journal_nothing_is_written(tmp_path: Path) -> None:
 async def test_arming_ends_by_itself(tmp_path: Path) -> None:
     async with desk(tmp_path, World()) as at:
         plan = await at.commands.plan(scale(at.world, "web"))
-        await asyncio.sleep(30 * 60 + 1)
+        await asyncio.sleep(15 * 60 + 1)
         with pytest.raises(Refused, match="read-only"):
             await at.commands.run(plan)
 
