@@ -95,7 +95,7 @@ def _connection(at: Opened, found: Connection, context: Context) -> dict[str, An
         "attempts": found.attempts,
         "sentences": [first, second, third],
         "missing": [documents.missing(state) for state in wrong],
-        "next": "" if found.phase.fresh and found.phase is not Phase.RESTRICTED else _NEXT.get(found.phase, ""),
+        "next": "" if found.hint else _NEXT.get(found.phase, ""),
         "mark": glyphs.GLYPHS[found.phase.health],
     }
 

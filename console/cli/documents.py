@@ -6,7 +6,7 @@ Non-ASCII characters are escaped: the documents mean the same, and can't steer a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from console.views.formats import timestamp
 
 def item(resource: Resource, context: Context) -> dict[str, Any]:
     """One object with all that the model knows. ``fresh`` tells whether it may be taken as the present state."""
-    fields = mask_object(msgspec.to_builtins(resource, builtin_types=(datetime,)))
+    fields = mask_object(msgspec.to_builtins(resource, builtin_types=(datetime,), enc_hook=_plain))
     document = {"id": str(resource.ref), **_times(fields)}
     if not isinstance(resource, Connection):
         document["fresh"] = context.fresh(resource.ref.connection)
@@ -66,6 +66,13 @@ def listing(
 def text(document: dict[str, Any], *, line: bool = False) -> str:
     """The document with a line feed at its end; ``line``: on one line, for streams of them."""
     return json.dumps(document, indent=None if line else 2, ensure_ascii=True) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Labels may be any mapping."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
 
 
 def _times(value: Any) -> Any:

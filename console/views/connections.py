@@ -12,7 +12,7 @@ def phase_text(connection: Connection, context: Context) -> str:
     """The phase as the operator reads it: ``live``, ``stale 47s``, ``unreachable 3m``, ``connecting (3rd try)``."""
     if connection.phase in (Phase.STALE, Phase.UNREACHABLE):
         old = formats.age(connection.heard or connection.since, context.now)
-        return f"{connection.phase.value} {old}".strip()
+        return connection.phase.value if old in ("", "now") else f"{connection.phase.value} {old}"
     if connection.phase is Phase.CONNECTING and connection.attempts > 1:
         return f"connecting, try {connection.attempts}"
     return connection.phase.value

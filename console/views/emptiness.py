@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from console.kit.masking import mask_text
 from console.model.connections import Connection, Phase
 from console.model.resource import KindState
 from console.views import formats, words
@@ -79,8 +80,11 @@ def _down(connection: Connection, context: Context) -> str:
     name = connection.ref.name
     if connection.phase in (Phase.IDLE, Phase.CONNECTING):
         return f"{name} is not connected yet."
-    since = f", its data is from {formats.ago(connection.heard, context.now)}" if connection.heard else ", it was never read"
-    return f"{name} is {connection.phase.value}{since}."
+    since = (
+        f"its data is from {formats.ago(connection.heard, context.now)}" if connection.heard else "nothing was read of it yet"
+    )
+    why = f" ({mask_text(connection.reason.rstrip('.'))})" if connection.reason else ""
+    return f"{name} is {connection.phase.value}{why}; {since}."
 
 
 def _of_state(name: str, by_state: dict[tuple[str, str], list[str]]) -> Absence:

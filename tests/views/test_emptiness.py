@@ -58,9 +58,9 @@ def test_hidden_rows_are_counted() -> None:
 
 def test_a_dead_target_explains_what_is_missing() -> None:
     found = absences(tables.TABLES["services"], [samples.GONE], state("listed"), CONTEXT)  # type: ignore[arg-type]
-    assert texts(found) == ["edge-1 is unreachable, its data is from 3m ago."]
+    assert texts(found) == ["edge-1 is unreachable (connection refused); its data is from 3m ago."]
     never = msgspec.structs.replace(samples.GONE, heard=None)
-    assert "never read" in absences(tables.TABLES["services"], [never], state("listed"), CONTEXT)[0].text  # type: ignore[arg-type]
+    assert "nothing was read of it yet" in absences(tables.TABLES["services"], [never], state("listed"), CONTEXT)[0].text  # type: ignore[arg-type]
     idle = msgspec.structs.replace(samples.GONE, phase=Phase.CONNECTING)
     assert texts(absences(tables.TABLES["services"], [idle], state("listed"), CONTEXT)) == ["edge-1 is not connected yet."]  # type: ignore[arg-type]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from console.views.triggers import TRIGGERS
 from tests.views import samples
 from tests.views.samples import CONTEXT
 
-LABELLED = msgspec.structs.replace(samples.trigger("web"), labels={"app": "web", "tier": "front"})
+LABELLED = msgspec.structs.replace(samples.trigger("web"), labels=MappingProxyType({"app": "web", "tier": "front"}))
 
 
 @pytest.mark.parametrize(
