@@ -98,8 +98,11 @@ def suspended_by(meta: OwnedMeta) -> str:
 
 
 def sentence(text: str, otherwise: str = "") -> str:
-    """One plain sentence from a controller's message: its first line, not endless, with a full stop."""
+    """One plain sentence from a controller's message: its first line, not endless, with a capital and a full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), otherwise)
+    if line.partition(" ")[0].isalpha():
+        # A name of something (web-1, flux-system/shop) stays as it is.
+        line = line[:1].upper() + line[1:]
     if len(line) > _SENTENCE:
         line = line[: _SENTENCE - 1].rstrip() + "…"
     return line if not line or line[-1] in ".!?…" else line + "."

@@ -157,8 +157,6 @@ class SwarmPicture:
 def not_a_manager(connection: str, why: str) -> list[Change]:
     """What an engine that is no manager has of a swarm: nothing to see."""
     changes: list[Change] = []
-    for kind in (*SNAPSHOT_KINDS, "SwarmConfig", "SwarmSecret", "Operation"):
-        if kind != "Operation":
-            changes.append(Listed(connection, kind, ()))
-        changes.append(KindState(connection, kind, "not served", why))
-    return changes
+    for kind in (*SNAPSHOT_KINDS, "SwarmConfig", "SwarmSecret"):
+        changes += [Listed(connection, kind, ()), KindState(connection, kind, "not served", why)]
+    return [*changes, KindState(connection, "Operation", "listed")]

@@ -19,10 +19,11 @@ from console.errors import (
 from console.kit.supervisor import cancel
 from console.kit.timing import Clock, Wakeable, backoff
 from console.model.connections import Connection, Identity, Phase
-from console.model.resource import Change, KindState, Listed
+from console.model.resource import Change, KindState, Listed, Removed
 from console.runtime.gate import Gate
 from console.runtime.identities import Identities
 from console.runtime.ports import Backend, Probes
+from console.runtime.reading import drop_orphans
 from console.runtime.status import Status
 from console.runtime.store import Store
 from console.runtime.targets import Target
@@ -67,6 +68,7 @@ class Link:
         self._rng = rng
         self._wake = Wakeable()
         self._wanted: frozenset[str] = frozenset()
+        self._kinds: frozenset[str] = frozenset()
         self._backend: Backend | None = None
         self._connected = False
         self._heard_at = 0.0
@@ -97,7 +99,7 @@ class Link:
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds this connection can ever show; empty before the first attempt."""
-        return self._backend.kinds if self._backend is not None else frozenset()
+        return self._kinds
 
     def want(self, kinds: frozenset[str]) -> None:
         """The on-demand kinds that are looked at now."""
@@ -168,6 +170,7 @@ class Link:
         if self._backend is None:
             self._backend = self.target.make_backend()
             self._backend.want(self._wanted)
+            self._kinds = self._backend.kinds
         return self._backend
 
     async def _greet(self, backend: Backend) -> Identity:
@@ -249,6 +252,8 @@ class Link:
 
     def _emit(self, change: Change) -> None:
         self._store.apply(change)
+        if isinstance(change, Removed | Listed):
+            drop_orphans(self._store, self.name, change.kind if isinstance(change, Listed) else change.ref.kind)
         if isinstance(change, KindState | Listed) and self._connected and self.phase.fresh:
             self._show_live()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.model.kubernetes import Event
 from console.model.operations import Operation
 from console.model.refs import Ref
-from console.model.resource import Resource
+from console.model.resource import Removed, Resource
 from console.runtime.store import Store
 
 # Kinds that speak about objects rather than being related to them; asked for by functions of their own.
@@ -36,6 +36,20 @@ def operations_on(store: Store, ref: Ref) -> tuple[Operation, ...]:
     return tuple(
         sorted(found, key=lambda op: (not op.state.ended, op.started.timestamp() if op.started else 0.0), reverse=True)
     )
+
+
+def drop_orphans(store: Store, connection: str, kind: str) -> None:
+    """Remove operations that a target showed on objects of this kind which are gone: they have no list of their own."""
+    gone = [
+        operation.ref
+        for operation in store.on(connection, "Operation")
+        if isinstance(operation, Operation)
+        and operation.origin == "target"
+        and operation.target.kind == kind
+        and store.get(operation.target) is None
+    ]
+    for ref in gone:
+        store.apply(Removed(ref))
 
 
 def related_to(store: Store, ref: Ref, kinds: frozenset[str]) -> tuple[Resource, ...]:
