@@ -58,7 +58,7 @@ def wrap(source: Line, room: int) -> Iterator[tuple[Part, ...]]:
                 word = word.lstrip() if not word.isspace() else ""
                 size = cell_len(word)
             while used + cell_len(word.rstrip()) > room:
-                head, *_ = wrap_cells(word, max(room - used, 1))
+                head = wrap_cells(word, max(room - used, 2))[0]
                 yield (*current, msgspec.structs.replace(part, text=head))
                 current, used = ([Part(" " * indent)] if indent else []), indent
                 word = word[len(head) :]

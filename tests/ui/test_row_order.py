@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.model.health import Health
@@ -53,6 +53,7 @@ def test_rows_without_the_sorted_value_come_last() -> None:
     assert [ref.name for ref in order] == ["b", "a"]
 
 
+@settings(derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(NAMES, HEALTHS), max_size=40),
     st.lists(st.tuples(NAMES, st.one_of(st.none(), HEALTHS)), max_size=60),

@@ -72,7 +72,9 @@ class Framing:
             found = (item for kind in kinds for item in store.of(kind).values())
             height = screen.size.height
             cards.put(
-                bridge_view.cards(connections, found, screen.context()), max(min((height - 14) // 9, 3), 1), brief=height < 30
+                bridge_view.cards(connections, found, screen.context()),
+                max(min((height - 14) // 9, 3), 1),
+                brief=height < 30 or screen.has_class("below"),
             )
 
     def _refresh_notes(self, rows: Rows, connections: list[Connection]) -> None:

@@ -56,6 +56,10 @@ class OperationScreen(ModalScreen[None]):
         self.set_interval(1, self.show_now)
         self.show_now()
 
+    def on_resize(self) -> None:
+        """Durations stand at the right edge of the new width."""
+        self.call_after_refresh(self.show_now)
+
     def on_unmount(self) -> None:
         """Follow no more."""
         self._bridge.close()
@@ -69,7 +73,8 @@ class OperationScreen(ModalScreen[None]):
         now = self._runtime.clock.now()
         self.query_one("#headline", Bar).put(operation_headline(found, now))
         pane = self.query_one("#steps", TextPane)
-        pane.put(operation_lines(found, now, max(pane.size.width - 2, 30)), keep_place=True)
+        room = max(pane.scrollable_content_region.width, 30)
+        pane.put(operation_lines(found, now, room), keep_place=True)
         ours = found.ref.uid in self._runtime.commands.running
         keys = [
             Part(" Esc", "key", True),

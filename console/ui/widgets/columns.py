@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len, set_cell_size
 
 from console.views.cells import Align, Column
 
 GUTTER = 2
 """Cells left of the first column: the cursor's bar and the mark."""
-FLEX_LEAST = 14
-"""A flexible column narrower than this says nothing; other columns go first."""
+FLEX_LEAST, FLEX_LEAST_NARROW = 24, 14
+"""A flexible column narrower than this says little; other columns go first. Below 70 cells one must take less."""
 FLEX_WIDE = 48
 """The width of a flexible column when all columns are asked for and the table scrolls sideways."""
 PLENTY = 26
@@ -46,7 +46,7 @@ def fit(
     """
     gap = 2 if width >= 60 else 1
     room = width - GUTTER - 1
-    sizes = {column.key: _size(column, natural or {}) for column in columns}
+    sizes = {column.key: _size(column, natural or {}, width) for column in columns}
     chosen = list(columns) if everything else [column for column in columns if not column.wide or width >= ROOMY]
     while not everything and _needed(chosen, sizes, gap) > room:
         droppable = [column for column in chosen if column.priority > 1]
@@ -74,9 +74,9 @@ def fit(
     return tuple(placed)
 
 
-def _size(column: Column[Any], natural: Mapping[str, int]) -> int:
+def _size(column: Column[Any], natural: Mapping[str, int], room: int) -> int:
     if column.width is None:
-        return FLEX_LEAST
+        return FLEX_LEAST if room >= 70 else FLEX_LEAST_NARROW
     title = len(column.title) + 1 if column.title and column.align == "left" else len(column.title)
     return max(min(column.width, natural.get(column.key, column.width)), title)
 
@@ -106,9 +106,16 @@ def fit_text(text: str, width: int, align: Align = "left") -> str:
 
 
 def wrap_cells(text: str, width: int) -> list[str]:
-    """``text`` cut into lines of at most ``width`` cells, at any character; at least one line."""
-    if width < 1:
+    """``text`` cut into lines of at most ``width`` cells, at any character; at least one line. No character is lost."""
+    if width < 2:
         return [text]
     if text.isascii():
         return [text[start : start + width] for start in range(0, len(text), width)] or [""]
-    return chop_cells(text, width) or [""]
+    lines, start, used = [], 0, 0
+    for index, character in enumerate(text):
+        size = cell_len(character)
+        if used + size > width:
+            lines.append(text[start:index])
+            start, used = index, 0
+        used += size
+    return [*lines, text[start:]]

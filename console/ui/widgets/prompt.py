@@ -64,7 +64,7 @@ class Prompt(Horizontal):
     Prompt { height: 1; background: $panel; display: none; }
     Prompt > Static { width: auto; color: $tone-key; text-style: bold; padding: 0 0 0 1; }
     Prompt > Input { height: 1; border: none; padding: 0; background: $panel; width: 1fr; }
-    Prompt > Input:focus { border: none; background: $panel; }
+    Prompt > Input:focus { border: none; background: $panel; background-tint: $foreground 0%; }
     Prompt > .hint { color: $tone-muted; text-style: none; padding: 0 1; max-width: 60%; }
     """
 

@@ -7,20 +7,21 @@ with their object while rows come, go and change order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.tones import COMPONENTS, TONE_CSS, Tones
 from console.ui.widgets.columns import Placed, fit, total_width
+from console.ui.widgets.line_view import LineView
 from console.ui.widgets.row_order import Keep, RowOrder
 from console.ui.widgets.row_paint import header_segments, natural_widths, row_segments
 from console.views.bridge import trouble
@@ -29,7 +30,7 @@ from console.views.cells import Cell, Column, Context, Table, row_cells
 _HEADER = 1
 
 
-class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
+class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     """A virtual table over objects of the model.
 
     :meth:`show` chooses the table, :meth:`replace` and :meth:`update` feed it, :meth:`tick` lets ages move on. Keys are bound
@@ -54,29 +55,26 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         + "}"
     )
 
+    @dataclass
     class Moved(Message):
         """The cursor is on another object (None: no rows)."""
 
-        def __init__(self, table: ResourceTable, ref: Ref | None) -> None:
-            super().__init__()
-            self.table = table
-            self.ref = ref
+        table: ResourceTable
+        ref: Ref | None
 
+    @dataclass
     class Chosen(Message):
-        """Enter or a second click: go into this object."""
+        """A second click: go into this object."""
 
-        def __init__(self, table: ResourceTable, ref: Ref) -> None:
-            super().__init__()
-            self.table = table
-            self.ref = ref
+        table: ResourceTable
+        ref: Ref
 
+    @dataclass
     class Sorted(Message):
         """A click on a column's title asks to sort by it."""
 
-        def __init__(self, table: ResourceTable, key: str) -> None:
-            super().__init__()
-            self.table = table
-            self.key = key
+        table: ResourceTable
+        key: str
 
     def __init__(self, context: Context, *, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id)
@@ -90,7 +88,6 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._tones = Tones(self)
         self._placed: tuple[Placed, ...] = ()
         self._cells: dict[Ref, tuple[Cell, ...]] = {}
-        self._lines: dict[int, Strip] = {}
         self._cursor: Ref | None = None
         self._place = 0
         self._steered = False
@@ -140,7 +137,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         """The time (or a connection's state) moved on: compute the visible cells again, paint the lines that differ."""
         self._cell_context = context
         self._cells.clear()
-        self._repaint()
+        self.paint_changes()
 
     def sort_by(self, key: str, reverse: bool = False) -> None:
         """Sort by a column's key; "" is the table's own order."""
@@ -154,7 +151,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self.all_columns = everything
         self._fit()
         self.scroll_to(x=0, animate=False, force=True)
-        self._all_lines()
+        self.paint_all()
 
     # -- the cursor and the marks
 
@@ -196,14 +193,14 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         if self._cursor is None:
             return
         self.marked ^= {self._cursor}
-        self._repaint()
+        self.paint_changes()
         self.move("down")
 
     def mark_all(self) -> None:
         """Mark every row that is shown; when all are, unmark all."""
         shown = set(self.rows)
         self.marked = set() if shown <= self.marked else shown
-        self._repaint()
+        self.paint_changes()
 
     def _go(self, index: int) -> None:
         index = max(0, min(len(self.rows) - 1, index))
@@ -219,7 +216,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=index, animate=False, force=True)
         elif height > 0 and index >= top + height:
             self.scroll_to(y=index - height + 1, animate=False, force=True)
-        self._repaint()
+        self.paint_changes()
         if changed:
             self.post_message(self.Moved(self, ref))
 
@@ -232,7 +229,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         if found != self._natural:
             self._natural = found
             self._fit()
-            self._all_lines()
+            self.paint_all()
 
     def _rows_changed(self) -> None:
         self._measure()
@@ -244,7 +241,7 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         self._resize_canvas()
         if self._steered and 0 <= offset < self.size.height - _HEADER:
             self.scroll_to(y=max(index - offset, 0), animate=False, force=True)
-        self._repaint()
+        self.paint_changes()
         if self._cursor != before:
             self.post_message(self.Moved(self, self._cursor))
 
@@ -264,59 +261,23 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         """Choose the columns again for the new width and keep the cursor on the screen."""
         self._fit()
-        self._lines.clear()
         if self._cursor is not None and self._steered:
             self._go(self._place)
-        self.refresh()
+        self.paint_all()
 
     # -- painting
 
     def notify_style_update(self) -> None:
         """Paint everything again in the new theme."""
-        super().notify_style_update()
         self._tones.forget()
-        self._all_lines()
+        super().notify_style_update()
 
     def watch_has_focus(self, _focused: bool) -> None:
         """The cursor line looks different with and without the focus."""
-        self._repaint()
+        self.paint_changes()
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Every line shows another row now."""
-        self._lines.clear()
-        super().watch_scroll_y(old_value, new_value)
-
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Every line shows another part now."""
-        self._lines.clear()
-        super().watch_scroll_x(old_value, new_value)
-
-    def _all_lines(self) -> None:
-        self._lines.clear()
-        self.refresh()
-
-    def _repaint(self) -> None:
-        """Compute the visible lines and paint those that differ from what was painted last."""
-        if not self.is_mounted:
-            return
-        width = self.size.width
-        for y in range(self.size.height):
-            old = self._lines.get(y)
-            if old is None:
-                continue
-            new = self._line(y, width)
-            if new != old:
-                self._lines[y] = new
-                self.refresh(Region(0, y, width, 1))
-
-    def render_line(self, y: int) -> Strip:
-        """One line of the screen, counted from the top of the table."""
-        strip = self._lines.get(y)
-        if strip is None or strip.cell_length != self.size.width:
-            strip = self._lines[y] = self._line(y, self.size.width)
-        return strip
-
-    def _line(self, y: int, width: int) -> Strip:
+    def make_line(self, y: int, width: int) -> Strip:
+        """One line, counted from the top of the table."""
         ground = self.rich_style
         if y < _HEADER:
             return self._window(
@@ -331,10 +292,17 @@ class ResourceTable(ScrollView, can_focus=True, inherit_bindings=False):
         if index == self._place:
             name = "table--cursor" if self.has_focus else "table--cursor-blurred"
             ground = ground + Style(bgcolor=self.get_component_rich_style(name).bgcolor)
-        resource, marked = self.rows.objects[ref], ref in self.marked
+        resource, under = self.rows.objects[ref], index == self._place
         bold = trouble(resource).trouble > 1 and self._cell_context.fresh(ref.connection)
         segments = row_segments(
-            self._placed, self._cells_of(ref), ground, self._tones, cursor=index == self._place, marked=marked, bold=bold
+            self._placed,
+            self._cells_of(ref),
+            ground,
+            self._tones,
+            cursor=under,
+            marked=ref in self.marked,
+            bold=bold,
+            plain=under and self.has_focus and self.app.native_ansi_color,
         )
         return self._window(segments, width, ground)
 

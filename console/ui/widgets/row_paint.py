@@ -58,15 +58,19 @@ def row_segments(
     cursor: bool,
     marked: bool,
     bold: bool,
+    plain: bool = False,
 ) -> list[Segment]:
-    """One row. The bar and the mark say without colour where the cursor is and what is marked; ``bold`` names need the eye."""
+    """One row. The bar and the mark say without colour where the cursor is and what is marked; ``bold`` names need the eye.
+
+    :param plain: no tones, for grounds on which the terminal's own colours might not be legible.
+    """
     accent = ground + tones["accent"]
     segments = [Segment(_BAR if cursor else " ", accent), Segment(_MARK if marked else " ", accent)]
     at = GUTTER
     for place, cell in zip(placed, cells, strict=False):
         if place.start > at:
             segments.append(Segment(" " * (place.start - at), ground))
-        style = ground + tones[cell.tone]
+        style = ground + (Style(color="bright_white") if plain else tones[cell.tone])
         if bold and place.column.key in _NAMES:
             style = style + Style(bold=True)
         segments.append(Segment(fit_text(cell.text, place.width, place.column.align), style))

@@ -137,7 +137,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _room(self) -> int:
-        return max(self.scrollable_content_region.width, 1)
+        """Cells for text; one is left free before the scrollbar."""
+        return max(self.scrollable_content_region.width - 1, 1)
 
     def _take(self, entry: Line, room: int) -> None:
         if self.wrapped:

@@ -1,0 +1,60 @@
+"""A scrolled widget that remembers what it painted, and paints again only the lines that look different now."""
+
+from __future__ import annotations
+
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class LineView(ScrollView):
+    """Subclasses make lines (:meth:`make_line`) and say when something may have changed (:meth:`paint_changes`)."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
+        super().__init__(id=id)
+        self._painted: dict[int, Strip] = {}
+
+    def make_line(self, y: int, width: int) -> Strip:
+        """Line ``y`` of the screen as it should look now."""
+        return Strip.blank(width, self.rich_style)
+
+    def paint_all(self) -> None:
+        """Everything looks different."""
+        self._painted.clear()
+        self.refresh()
+
+    def paint_changes(self) -> None:
+        """Make the visible lines and paint those that differ from what was painted last."""
+        if not self.is_mounted:
+            return
+        width = self.size.width
+        for y in range(self.size.height):
+            old = self._painted.get(y)
+            if old is None:
+                continue
+            new = self.make_line(y, width)
+            if new != old:
+                self._painted[y] = new
+                self.refresh(Region(0, y, width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """What Textual asks for."""
+        strip = self._painted.get(y)
+        if strip is None or strip.cell_length != self.size.width:
+            strip = self._painted[y] = self.make_line(y, self.size.width)
+        return strip
+
+    def notify_style_update(self) -> None:
+        """Another theme: everything looks different."""
+        super().notify_style_update()
+        self.paint_all()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Every line shows another row now."""
+        self._painted.clear()
+        super().watch_scroll_y(old_value, new_value)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Every line shows another part now."""
+        self._painted.clear()
+        super().watch_scroll_x(old_value, new_value)
