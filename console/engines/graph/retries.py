@@ -109,7 +109,7 @@ class Backoff:
         self._wait = wait_exponential(multiplier=first, exp_base=factor, max=longest)
         self._jitter = jitter
         self._give_up = give_up
-        self._random = rng or random.Random()
+        self._uniform = rng.uniform if rng is not None else random.uniform
         self._began = asyncio.get_running_loop().time()
 
     @classmethod
@@ -119,7 +119,7 @@ class Backoff:
 
     def wait(self, attempt: RetryCallState, /) -> float:
         """Seconds to wait after this attempt, at least what the other side asked for."""
-        pause = self._wait(attempt) * (1 + self._random.uniform(-self._jitter, self._jitter))
+        pause = self._wait(attempt) * (1 + self._uniform(-self._jitter, self._jitter))
         error = attempt.outcome.exception() if attempt.outcome else None
         return max(pause, least_wait(error))
 
