@@ -19,6 +19,7 @@ from console import errors
 from console.clients.answers import RETRY_HINT, plain
 from console.clients.endpoint import Endpoint, tls_context
 from console.clients.ssh import SshBackend, ssh_hint
+from console.clients.unix_sockets import UnixBackend
 
 # An idle connection is given up before the usual load balancers forget it, so that a write rarely meets a dead one.
 KEEPALIVE = 30.0
@@ -69,7 +70,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
     def __init__(self, endpoint: Endpoint, certificate: tuple[bytes, bytes] | None = None) -> None:
         self._ssh = SshBackend(endpoint.ssh) if endpoint.ssh else None
         context = tls_context(endpoint, certificate) if endpoint.secure else None
-        backend: httpcore.AsyncNetworkBackend | None = self._ssh
+        backend: httpcore.AsyncNetworkBackend | None = self._ssh or (UnixBackend() if endpoint.uds else None)
         if endpoint.server_name and backend is None:
             backend = _NamedTls(httpcore.AnyIOBackend(), urlsplit(endpoint.base_url).hostname or "", endpoint.server_name)
         self._pool = httpcore.AsyncConnectionPool(

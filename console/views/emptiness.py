@@ -40,7 +40,10 @@ def concerns(connection: Connection, kind: str) -> bool:
     """Whether a connection could have objects of this kind at all; one whose platforms aren't known yet could."""
     if kind in _EVERYWHERE or not connection.platforms:
         return True
-    return _PLATFORM_OF.get(kind, "kubernetes") in connection.platforms
+    wanted = _PLATFORM_OF.get(kind, "kubernetes")
+    # Only an engine that has answered tells whether it manages a swarm.
+    known = bool(connection.identity or connection.server)
+    return wanted in connection.platforms or (not known and wanted == "swarm" and "host" in connection.platforms)
 
 
 def absences(
