@@ -170,8 +170,11 @@ class Attempt:
         finally:
             if started is None or started.outcome is RequestOutcome.CURRENT:
                 desk.followed.discard(followed)
-        if self._operation is not None and (when := instant(self._operation.requested_at)) is not None:
-            started.requested_at = when
+        if self._operation is not None:
+            # A conflict may have made the starting write go by a later read than the record names.
+            guard = started.guard_resource_version or self._operation.guard_resource_version
+            self._operation = msgspec.structs.replace(self._operation, guard_resource_version=guard)
+            started.requested_at = instant(self._operation.requested_at) or started.requested_at
         return started
 
     def _current(self) -> bool:

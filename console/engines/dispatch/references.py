@@ -111,7 +111,7 @@ async def clusters_of_one_server(control: Objects) -> list[tuple[str, str]]:
         secret = text(provider, "spec", "kubeConfig", "secretRef", "name")
         place = (secret, text(provider, "spec", "kubeConfig", "secretRef", "key") if secret else "")
         places.setdefault(place, []).append(text(provider, "metadata", "name") or DEFAULT_CLUSTER)
-    return [(names[0], other) for names in map(sorted, places.values()) for other in names[1:]]
+    return sorted((names[0], other) for names in map(sorted, places.values()) for other in names[1:])
 
 
 def _with_kind(obj: JsonObject, kind: str) -> JsonObject:

@@ -69,6 +69,8 @@ class StatusWriter:
     def publish(self, trigger: TriggerRef, status: TriggerStatus) -> None:
         """Have it written soon; a later publication takes the place of an unwritten one, but its withdrawals stay."""
         key = trigger.key
+        if status.operation is not None:
+            status = msgspec.structs.replace(status, operation=self._lasting(status.operation))
         held = self._held.get(key)
         self._held[key] = status if held is None else later(held, status)
         self._not_before.pop(key, None)
@@ -82,9 +84,14 @@ class StatusWriter:
         if self._task is None or self._task.done():
             raise RetryableError("the status writer is not started")
         answer: asyncio.Future[Recorded] = asyncio.get_running_loop().create_future()
-        self._jobs.append(_Job(trigger, operation, answer))
+        self._jobs.append(_Job(trigger, self._lasting(operation), answer))
         self._wake.wake()
         return await answer
+
+    def _lasting(self, operation: Operation) -> Operation:
+        """What of an operation stays true once it is written: a record on the applier moves the very version that it names,
+        and a restart would take the starting write for one that can't land any more."""
+        return msgspec.structs.replace(operation, guard_resource_version="") if self._store.on_applier else operation
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,413 @@
+"""Local triggers: the record on the applier, the journal before it, holds, and keeping off what others drive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from console.engines.dispatch.clients import ClusterClients
+from console.engines.dispatch.constants import LOCAL_RECORD, ConditionReason, Outcome, Reason
+from console.engines.dispatch.dispatcher import Dispatcher
+from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError
+from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger, read_local
+from console.engines.dispatch.local_triggers import LocalTriggers, delete_warning
+from console.engines.dispatch.requests import ApplyRequest, PrefetchRequest, Report, publishing
+from console.engines.dispatch.status_writer import StatusWriter
+from console.engines.dispatch.types import Operation, TargetRef, TriggerRef
+from console.engines.ports.applier import (
+    APPLICATIONS,
+    FLUX_TRIGGERS,
+    GIT_REPOSITORIES,
+    HELM_RELEASES,
+    KUSTOMIZATIONS,
+    JsonObject,
+)
+from console.errors import JournalError, ProtocolError, TimedOut, UnclearAnswer
+from tests.engines.dispatch.argo_controller import ArgoController
+from tests.engines.dispatch.argo_world import application
+from tests.engines.dispatch.reverser import EventLog, OneCluster, flux_trigger, put
+from tests.engines.dispatch.world import SHOP, WANT, A, C, Simulated, eventually, simulated
+
+pytestmark = pytest.mark.looptime
+
+TRIGGER = LocalTrigger(
+    cluster="east",
+    cluster_uid="uid-of-kube-system",
+    kind="Kustomization",
+    namespace=SHOP.namespace,
+    name=SHOP.name,
+    binding=WANT,
+    hold=True,
+)
+APP = msgspec.structs.replace(TRIGGER, kind="Application", namespace="argocd", hold=False)
+
+
+class Log:
+    """A journal that may be full. ``lines`` are durable once ``write`` has returned."""
+
+    def __init__(self) -> None:
+        self.lines: list[Operation] = []
+        self.full = False
+
+    async def write(self, trigger: TriggerRef, operation: Operation) -> None:
+        await asyncio.sleep(0.01)
+        if self.full:
+            raise JournalError("the journal cannot be written: the disk is full")
+        self.lines.append(operation)
+
+
+class LocalConsole:
+    """One process of the console on a cluster without the custom resources."""
+
+    def __init__(self, world: Simulated, trigger: LocalTrigger = TRIGGER) -> None:
+        self.world, self.trigger = world, trigger
+        clusters = OneCluster(world.api)
+        self.clients = ClusterClients(clusters, world.clock, world.tokens, world.timing)
+        self.declarations, self.log, self.events = Declarations(), Log(), EventLog()
+        self.declarations.adopt(trigger)
+        self.store = AnnotationStore(clusters, self.declarations, self.log)
+        self.triggers = LocalTriggers(clusters, self.clients, self.declarations, self.store)
+        self.writer = StatusWriter(self.store, world.timing)
+        self.dispatcher = Dispatcher(
+            clients=self.clients,
+            records=self.writer,
+            triggers=self.triggers,
+            events=self.events,
+            clock=world.clock,
+            tokens=world.tokens,
+            timing=world.timing,
+        )
+        self.reports: list[Report] = []
+
+    def start(self) -> None:
+        self.writer.start()
+        self.dispatcher.start()
+
+    async def stop(self) -> None:
+        await self.dispatcher.stop()
+        await self.writer.stop()
+
+    def request(self, commit: str, reason: Reason = Reason.REPAIR, recovered: Operation | None = None) -> None:
+        trigger = self.trigger
+        self.dispatcher.request_apply(
+            ApplyRequest(
+                trigger=trigger.ref,
+                key=trigger.key,
+                binding=trigger.binding,
+                commit=commit,
+                reason=reason,
+                targets=(TargetRef(trigger.namespace, trigger.name),),
+                report=publishing(self.writer, trigger.ref, self.reports.append),
+                recovered=recovered,
+            )
+        )
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [report.operation.outcome.value for report in self.reports if report.operation is not None]
+
+    async def done(self, count: int = 1) -> Report:
+        await eventually(lambda: sum(report.last for report in self.reports) >= count, 400)
+        return self.reports[-1]
+
+
+@asynccontextmanager
+async def local(world: Simulated, trigger: LocalTrigger = TRIGGER, *, held: bool = True) -> AsyncIterator[LocalConsole]:
+    world.api.unserved = {"FluxTrigger", "ArgoCDTrigger"}
+    console = LocalConsole(world, trigger)
+    console.start()
+    try:
+        if held and trigger.kind == "Kustomization":
+            await console.triggers.hold(trigger)
+            await asyncio.sleep(2)
+            world.new_writes()
+        yield console
+    finally:
+        await console.stop()
+
+
+def recorded(world: Simulated) -> Any:
+    return read_local(world.k)
+
+
+async def test_an_apply_is_recorded_on_the_applier_and_in_the_journal() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            assert recorded(world).holding
+            await world.push(C)
+            console.request(C, Reason.FOREIGN_COMMIT)
+            await console.done()
+            assert console.outcomes[0] == "Requested"
+            assert console.outcomes[-1] == "Succeeded"
+            await eventually(lambda: recorded(world).operation.outcome is Outcome.SUCCEEDED)
+            assert [line.outcome for line in console.log.lines][:1] == [Outcome.REQUESTED]
+            assert console.log.lines[-1] == recorded(world).operation
+            assert recorded(world).holding, "the hold is no business of the status writer"
+            assert world.k["spec"]["suspend"] is True
+            assert console.events.reasons() == ["ApplyRequested"]
+
+
+async def test_the_record_comes_before_the_resume_and_the_resume_is_bound_to_it() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            console.request(A)
+            await console.done()
+            verbs = [call.verb for call in world.api.writes(KUSTOMIZATIONS)]
+            assert verbs[:2] == ["merge", "apply"]
+            (resume,) = world.resumes
+            assert resume["metadata"]["annotations"].keys() == {"reconcile.fluxcd.io/requestedAt"}
+            assert len(console.log.lines) > 1
+
+
+async def test_a_change_just_before_the_record_makes_it_stale() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            label: JsonObject = {"metadata": {"labels": {"a": "b"}}}
+            world.api.before("merge", KUSTOMIZATIONS, lambda: world.patch(KUSTOMIZATIONS, label))
+            console.request(A)
+            await console.done()
+            assert isinstance(console.reports[-1].error, StaleError)
+            assert not world.resumes
+            await eventually(lambda: recorded(world).operation is None)
+
+
+async def test_a_record_whose_answer_was_lost_is_not_resumed_on_trust() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.api.fail("merge", KUSTOMIZATIONS, UnclearAnswer("connection lost"), done=True)
+            console.request(A)
+            await console.done()
+            assert isinstance(console.reports[-1].error, StaleError)
+            assert not world.resumes
+            await eventually(lambda: recorded(world).operation is None)
+
+
+@pytest.mark.scenario("dispatch:W17")
+async def test_a_journal_that_cannot_be_written_keeps_everything_off_the_cluster() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            console.log.full = True
+            console.request(A)
+            await console.done()
+            assert isinstance(console.reports[-1].error, RetryableError)
+            assert "disk is full" in console.reports[-1].error.message
+            assert not world.api.writes()
+
+
+@pytest.mark.scenario("dispatch:W18")
+async def test_a_process_killed_between_the_record_and_the_write_is_settled() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            # The process dies with the resume unsent: it hangs, and nothing of the rest is run.
+            world.api.hang("apply", KUSTOMIZATIONS)
+            console.request(A)
+            await eventually(lambda: recorded(world).operation)
+            await console.stop()
+        second = LocalConsole(world)
+        second.start()
+        found, unread = await second.triggers.in_flight()
+        assert unread == []
+        ((trigger, operation),) = found
+        assert trigger == TRIGGER
+        second.request(A, recovered=operation)
+        await second.done()
+        assert second.outcomes[-1] == "Failed"
+        await eventually(lambda: recorded(world).operation.outcome is Outcome.FAILED)
+        assert recorded(world).operation.message == "nothing ran since the apply was asked"
+        assert await second.triggers.in_flight() == ([], [])
+        await second.stop()
+
+
+async def test_a_cluster_that_cannot_be_read_is_not_taken_for_one_without_operations() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.api.fail("get", KUSTOMIZATIONS, TimedOut("no answer"))
+            assert await console.triggers.in_flight() == ([], [TRIGGER])
+
+
+@pytest.mark.scenario("dispatch:W20")
+async def test_a_second_operation_of_another_console_is_refused() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.kustomize.apply_seconds = 30
+            console.request(A)
+            await eventually(lambda: "Running" in console.outcomes)
+            other = LocalConsole(world)
+            other.start()
+            with pytest.raises(RetryableError, match="in flight"):
+                await other.writer.record(
+                    TRIGGER.ref, Operation(token="other", reason=Reason.REPAIR, outcome=Outcome.REQUESTED)
+                )
+            await other.stop()
+            await console.done()
+            assert console.outcomes[-1] == "Succeeded"
+
+
+@pytest.mark.scenario("dispatch:W21")
+async def test_a_kustomization_that_a_custom_trigger_names_is_left_to_it() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.api.unserved = set()
+            put(world.api, flux_trigger("theirs"))
+            verdict = await console.triggers.validate(TRIGGER)
+            assert verdict.reason is ConditionReason.HELD_BY_ANOTHER_TRIGGER
+            assert "FluxTrigger team-a/theirs" in verdict.message
+            console.request(A)
+            await console.done()
+            error = console.reports[-1].error
+            assert isinstance(error, PermanentError)
+            assert error.reason is ConditionReason.HELD_BY_ANOTHER_TRIGGER
+            with pytest.raises(PermanentError):
+                await console.triggers.hold(TRIGGER)
+            assert not world.api.writes(KUSTOMIZATIONS)
+            assert not world.api.writes(FLUX_TRIGGERS)
+
+
+async def test_a_hold_of_a_namesake_is_not_taken_for_ours_until_the_user_says_so() -> None:
+    async with simulated() as world:
+        world.api.unserved = {"FluxTrigger"}
+        console = LocalConsole(world)
+        verdict = await console.triggers.validate(TRIGGER)
+        assert verdict.reason is ConditionReason.HELD_BY_ANOTHER_TRIGGER
+        assert "gitops-reverser" in verdict.message
+        confirmed = msgspec.structs.replace(TRIGGER, confirmed=True)
+        assert (await console.triggers.validate(confirmed)).ok
+
+
+@pytest.mark.scenario("dispatch:W22")
+async def test_one_cluster_by_two_connections_gives_one_trigger() -> None:
+    declarations = Declarations()
+    assert declarations.adopt(TRIGGER) == ""
+    assert declarations.adopt(TRIGGER) == "", "again by the same connection is no second one"
+    again = msgspec.structs.replace(TRIGGER, cluster="east-by-vpn")
+    assert "already a trigger by the connection east" in declarations.adopt(again)
+    assert declarations.all() == (TRIGGER,)
+    elsewhere = msgspec.structs.replace(TRIGGER, cluster="west", cluster_uid="another")
+    assert declarations.adopt(elsewhere) == ""
+    declarations.drop(TRIGGER.ref)
+    assert declarations.all() == (elsewhere,)
+
+
+@pytest.mark.scenario("dispatch:W23")
+async def test_before_a_held_kustomization_is_deleted_the_user_is_warned() -> None:
+    warning = delete_warning("flux-system/shop", suspended=True)
+    assert "leaves all its objects" in warning
+    assert "Release it first" in warning
+    assert delete_warning("flux-system/shop", suspended=False) == ""
+    async with simulated() as world:
+        world.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
+        await eventually(lambda: not world.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name))
+        assert world.kustomize.collected == [], "why: the controller collects nothing then"
+
+
+async def test_the_hold_is_noted_before_the_first_suspend_and_forgotten_after_the_release() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world, held=False) as console:
+            seen: list[bool] = []
+            world.api.before("apply", KUSTOMIZATIONS, lambda: seen.append(recorded(world).holding))
+            await console.triggers.hold(TRIGGER)
+            assert seen == [True]
+            assert await console.triggers.release(TRIGGER) == ""
+            assert LOCAL_RECORD not in world.k["metadata"].get("annotations", {})
+            assert "suspend" not in world.k["spec"]
+
+
+async def test_what_may_not_be_held_is_not_held() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        world.new_writes()
+        async with local(world, held=False) as console:
+            with pytest.raises(PermanentError):
+                await console.triggers.hold(msgspec.structs.replace(TRIGGER, hold=False))
+            assert not world.api.writes()
+            console.request(A)
+            await console.done()
+            assert isinstance(console.reports[-1].error, RetryableError)
+            assert not world.api.writes()
+
+
+async def test_nothing_is_released_while_an_operation_is_in_flight() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.kustomize.apply_seconds = 30
+            console.request(A)
+            await eventually(lambda: "Running" in console.outcomes)
+            with pytest.raises(RetryableError):
+                await console.triggers.release(TRIGGER)
+            await console.done()
+
+
+async def test_a_declaration_carries_its_own_consent_and_binding() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            console.request(A, Reason.REFUSAL)
+            await console.done()
+            assert isinstance(console.reports[-1].error, StaleError)
+            console.declarations.adopt(msgspec.structs.replace(TRIGGER, revert_refused_edits=True))
+            console.request(A, Reason.REFUSAL)
+            await console.done(2)
+            assert console.outcomes[-1] == "Succeeded"
+            dev = msgspec.structs.replace(TRIGGER, binding=msgspec.structs.replace(WANT, branch="dev"))
+            assert (await console.triggers.validate(dev)).reason is ConditionReason.SOURCE_MISMATCH
+            console.declarations.adopt(dev)
+            console.request(A)
+            await console.done(3)
+            assert isinstance(console.reports[-1].error, StaleError)
+            console.declarations.drop(TRIGGER.ref)
+            console.request(A)
+            await console.done(4)
+            assert isinstance(console.reports[-1].error, StaleError)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_source_is_fetched_ahead_only_by_its_sole_consumer(shared: bool) -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        if shared:
+            chart = {"spec": {"sourceRef": {"kind": "GitRepository", "name": "shop"}}}
+            world.api.create(
+                HELM_RELEASES[0], {"metadata": {"name": "r", "namespace": SHOP.namespace}, "spec": {"chart": chart}}
+            )
+        async with local(world) as console:
+            console.dispatcher.prefetch_source(PrefetchRequest(trigger=TRIGGER.ref, key=TRIGGER.key, commit=C))
+            await asyncio.sleep(2)
+            assert len(world.api.writes(GIT_REPOSITORIES)) == (0 if shared else 1)
+
+
+async def test_an_application_carries_its_record_through_the_whole_operation() -> None:
+    async with simulated(held=False) as world:
+        world.api.create(APPLICATIONS, application())
+        controller = ArgoController(world.api, world.clock)
+        async with local(world, APP) as console:
+            controller.start()
+            console.request(C)
+            await console.done()
+            assert console.outcomes[-1] == "Succeeded"
+            app = world.api.peek(APPLICATIONS, "argocd", "shop")
+            record = read_local(app).operation
+            assert record is not None
+            assert record.guard_resource_version == "", "the record itself moves the version that it would name"
+            await controller.stop()
+
+
+def test_a_record_that_cannot_be_understood_is_an_error() -> None:
+    for annotation in ("{", "[]", '{"operation": {"token": 1}}'):
+        with pytest.raises(ProtocolError):
+            read_local({"metadata": {"annotations": {LOCAL_RECORD: annotation}}})
