@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from datetime import datetime
 from typing import Any
 
-from console.backends.following import follow, timed_line
 from console.backends.informer import Informer
 from console.backends.kube_assembler import Assembler
 from console.backends.kube_kinds import KINDS, ON_DEMAND, SHOWN, STANDING, Kind
+from console.backends.kube_logs import containers, pod_logs, pods_of, sources
 from console.backends.kube_served import ServedKinds
 from console.backends.kube_writer import KubeWriter
-from console.backends.merging import merged
 from console.clients.kubernetes import KubernetesClient
 from console.errors import Forbidden, NotFound, NotServed
 from console.kit.supervisor import cancel
@@ -26,6 +24,7 @@ from console.model.resource import Change, KindState
 
 LISTS_AT_ONCE = 4
 """Kinds that list at the same time: the triggers come first, and the loop and a slow line stay usable meanwhile."""
+_HAVE_PODS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"})
 
 
 class KubernetesBackend:
@@ -105,17 +104,14 @@ class KubernetesBackend:
         return await self._client.get(served.path(ref.namespace, ref.name))
 
     async def log_sources(self, ref: Ref) -> tuple[str, ...]:
-        """Containers of a pod, those that initialise it last."""
-        spec = (await self._pod(ref)).get("spec", {})
-        named = [*spec.get("containers", ()), *spec.get("initContainers", ())]
-        return tuple(str(container.get("name", "")) for container in named)
+        """Containers of a pod (of the first pod of a workload), those that initialise it last."""
+        pods = await self._pods(ref)
+        return containers(pods[0]) if pods else ()
 
     async def logs(self, ref: Ref, query: LogQuery) -> AsyncGenerator[LogLine, None]:
-        """Lines of a pod's containers (of all that it runs by, unless the query names one)."""
-        spec = (await self._pod(ref)).get("spec", {})
-        names = [query.container] if query.container else [str(entry.get("name", "")) for entry in spec.get("containers", ())]
-        sources = [self._log(ref, query, name, origin=name if len(names) > 1 else "") for name in names]
-        async with aclosing(merged(sources)) as lines:
+        """Lines of a pod, or of all pods of a workload; of all containers that run in them unless the query names one."""
+        found = sources(ref.namespace, await self._pods(ref), query)
+        async with aclosing(pod_logs(self._client, found, query)) as lines:
             async for line in lines:
                 yield line
 
@@ -139,33 +135,12 @@ class KubernetesBackend:
         """Whether the effect of a plan is complete."""
         return await self._writer.observe(plan)
 
-    async def _pod(self, ref: Ref) -> dict[str, Any]:
-        if ref.kind != "Pod":
+    async def _pods(self, ref: Ref) -> list[dict[str, Any]]:
+        if ref.kind == "Pod":
+            return [await self.raw(ref)]
+        if ref.kind not in _HAVE_PODS:
             raise NotServed(f"{ref.kind} has no log of its own.", "Choose one of its pods.")
-        return await self._client.get(f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}")
-
-    def _log(self, ref: Ref, query: LogQuery, container: str, origin: str) -> AsyncGenerator[LogLine, None]:
-        path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/log"
-
-        async def open_at(last: datetime | None) -> AsyncGenerator[LogLine, None]:
-            params: dict[str, Any] = {"container": container, "timestamps": True}
-            if query.follow and not query.previous:
-                params["follow"] = True
-            if query.previous:
-                params["previous"] = True
-            if last is not None:
-                params["sinceTime"] = last.strftime("%Y-%m-%dT%H:%M:%SZ")
-            else:
-                params |= {"tailLines": query.tail} if query.tail else {}
-                params |= {"sinceSeconds": query.since} if query.since else {}
-            async with aclosing(self._client.logs(path, params)) as lines:
-                async for line in lines:
-                    yield timed_line(line, origin=origin)
-
-        async def goes_on() -> bool:
-            return (await self._pod(ref)).get("status", {}).get("phase") in ("Pending", "Running")
-
-        return follow(open_at, endless=query.follow and not query.previous, goes_on=goes_on, origin=origin)
+        return await pods_of(self._client, ref.namespace, await self.raw(ref))
 
     async def _start_and_stop(self, running: dict[str, list[asyncio.Task[None]]]) -> None:
         desired = {kind.name: kind for kind in STANDING} | {name: KINDS[name] for name in self._wanted}
