@@ -15,6 +15,8 @@ from console.demo.http_server import Answer, Request, Stream
 from console.demo.object_api import ObjectApi
 from console.demo.swarm_api import SwarmApi
 
+# What reading a request of the wrong shape raises; the real engine says 400 to all of it.
+_MALFORMED = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 _PREFIX = re.compile(r"^/v(?P<major>\d+)\.(?P<minor>\d+)(?=/)")
 _SWARM_PATHS = ("services", "tasks", "nodes", "configs", "secrets", "swarm")
 
@@ -40,8 +42,8 @@ class DockerApi:
             answer = self._route(request)
         except EngineRefusal as refusal:
             answer = refusal.answer()
-        except msgspec.DecodeError as error:
-            answer = EngineRefusal(400, f"invalid JSON: {error}").answer()
+        except _MALFORMED as error:
+            answer = EngineRefusal(400, f"malformed request: {error}").answer()
         answer.headers = {
             "Api-Version": API_VERSION,
             "Docker-Experimental": "false",

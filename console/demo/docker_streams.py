@@ -22,20 +22,22 @@ Object = dict[str, Any]
 
 def events(engine: Engine, request: Request) -> Stream:
     """``GET /events``: those since a time, then (without ``until``) new ones for ever."""
-    return Stream(chunks=_events(engine, request), headers={"Content-Type": "application/json"})
-
-
-async def _events(engine: Engine, request: Request) -> AsyncGenerator[bytes, None]:
+    # What can be refused is refused here: once the stream began there is no status left to say it with.
     chosen = decode_filters(request)
-    since, until = request.first("since"), request.first("until")
+    since, until = (_epoch(engine, text) if (text := request.first(name)) else None for name in ("since", "until"))
+    return Stream(chunks=_events(engine, chosen, since, until), headers={"Content-Type": "application/json"})
+
+
+async def _events(
+    engine: Engine, chosen: dict[str, list[str]], since: float | None, until: float | None
+) -> AsyncGenerator[bytes, None]:
     log = engine.events
     seen = log.count
-    if since or until:
-        found = log.between(_epoch(engine, since) if since else 0.0, _epoch(engine, until) if until else None)
-        for event in found:
+    if since is not None or until is not None:
+        for event in log.between(since or 0.0, until):
             if _wanted(event, chosen):
                 yield msgspec.json.encode(event) + b"\n"
-    if until and _epoch(engine, until) <= engine.clock.now().timestamp():
+    if until is not None and until <= engine.clock.now().timestamp():
         return
     while True:
         for event in log.after(seen):
@@ -79,18 +81,20 @@ class Output:
 
 def logs(engine: Engine, outputs: list[Output], request: Request) -> Stream:
     """Logs of one or several sources, each line in a frame that names its stream."""
-    headers = {"Content-Type": "application/vnd.docker.raw-stream"}
-    return Stream(chunks=_logs(engine, outputs, request), headers=headers)
-
-
-async def _logs(engine: Engine, outputs: list[Output], request: Request) -> AsyncGenerator[bytes, None]:
-    now = engine.clock.now()
-    tail = int(request.first("tail")) if request.first("tail", "all").isdigit() else None
     since_text = request.first("since")
     since = datetime.fromtimestamp(_epoch(engine, since_text), UTC) if since_text and since_text != "0" else None
     wanted = {number for number, name in ((1, "stdout"), (2, "stderr")) if request.flag(name)}
     if not wanted:
         raise EngineRefusal(400, "Bad parameters: you must choose at least one stream")
+    headers = {"Content-Type": "application/vnd.docker.raw-stream"}
+    return Stream(chunks=_logs(engine, outputs, request, since, wanted), headers=headers)
+
+
+async def _logs(
+    engine: Engine, outputs: list[Output], request: Request, since: datetime | None, wanted: set[int]
+) -> AsyncGenerator[bytes, None]:
+    now = engine.clock.now()
+    tail = int(request.first("tail")) if request.first("tail", "all").isdigit() else None
     lines = [
         (output.source.at(index), order, index)
         for order, output in enumerate(outputs)

@@ -17,6 +17,8 @@ from console.demo.kube_writes import Writer
 if TYPE_CHECKING:
     from console.demo.cluster import Cluster
 
+# What reading a request of the wrong shape raises; the real server says 400 to all of it.
+_MALFORMED = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 _VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
@@ -42,6 +44,8 @@ class KubernetesApi:
             return self._route(request)
         except Refusal as refusal:
             return refusal.answer()
+        except _MALFORMED as error:
+            return Refusal(400, f"malformed request: {error}").answer()
 
     def _authenticate(self, request: Request) -> None:
         given = request.headers.get("authorization", "")

@@ -72,13 +72,17 @@ class Reader:
 
     def watch(self, kind: Kind, namespace: str, request: Request) -> Stream:
         """A watch as lines of JSON. One from a forgotten resourceVersion is a 200 whose only event is the error 410."""
-        return Stream(chunks=self._events(kind, namespace, request), headers={"Content-Type": "application/json"})
-
-    async def _events(self, kind: Kind, namespace: str, request: Request) -> AsyncGenerator[bytes, None]:
-        shape = _partial if _reduced(request) else _whole
+        # What can be refused is refused here: once the stream began there is no status left to say it with.
         matches = matcher(kind, request)
-        loop = asyncio.get_running_loop()
         seconds = _number(request, "timeoutSeconds") or 3600
+        chunks = self._events(kind, namespace, request, matches, seconds)
+        return Stream(chunks=chunks, headers={"Content-Type": "application/json"})
+
+    async def _events(
+        self, kind: Kind, namespace: str, request: Request, matches: Matcher, seconds: int
+    ) -> AsyncGenerator[bytes, None]:
+        shape = _partial if _reduced(request) else _whole
+        loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         bookmarks = request.flag("allowWatchBookmarks")
         initial = request.flag("sendInitialEvents")

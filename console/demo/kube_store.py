@@ -119,6 +119,7 @@ class KubeStore:
 
     def compact(self) -> None:
         """Forget all history: every watch or continue token from before now is too old."""
+        self.version += 1
         for word in tuple(self._history) + tuple(kind.kind for kind in self.kinds.values()):
             self._history[word] = []
             self._forgotten[word] = self.version
