@@ -31,11 +31,11 @@ pytestmark = pytest.mark.looptime
 async def test_it_is_suspended_by_force_even_over_a_new_owner() -> None:
     async with simulated() as world:
         started = await asked(world)
-        world.parent_applies(False)
+        world.parent_sets(False)
         ended = await to_the_end(world, started)
         assert ended.outcome is Outcome.SUCCEEDED
         assert world.k["spec"]["suspend"] is True
-        world.parent_applies(False)
+        world.parent_sets(False)
         verdict = await world.client.validate(SHOP)
         assert verdict.reason == "SuspendOwnedElsewhere"
 

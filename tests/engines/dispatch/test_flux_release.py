@@ -60,7 +60,7 @@ async def test_dropping_our_share_alone_would_leave_it_suspended() -> None:
 @pytest.mark.scenario("dispatch:L4")
 async def test_a_parent_that_keeps_it_suspended_is_named() -> None:
     async with simulated() as world:
-        world.parent_applies(True)
+        world.parent_sets(True)
         assert await world.client.release(SHOP) == "kustomize-controller"
         assert world.k["spec"]["suspend"] is True
 
@@ -88,7 +88,7 @@ async def test_a_release_that_meets_a_change_reads_again() -> None:
 
 async def test_another_managers_suspend_is_not_taken() -> None:
     async with simulated() as world:
-        world.parent_applies(False)
+        world.parent_sets(False)
         with pytest.raises(PermanentError) as caught:
             await world.client.suspend(SHOP)
         assert caught.value.reason is ConditionReason.SUSPEND_OWNED_ELSEWHERE

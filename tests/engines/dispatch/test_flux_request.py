@@ -66,10 +66,11 @@ async def test_a_refusal_or_a_repair_applies_the_unchanged_commit_again(reason: 
 
 
 @pytest.mark.scenario("dispatch:R5")
-async def test_a_commit_is_not_current_when_another_was_attempted_since() -> None:
+@pytest.mark.parametrize(("attempted", "status"), [(B, "False"), (B, "True"), (A, "False")])
+async def test_a_commit_is_not_current_when_another_was_attempted_or_the_last_apply_failed(attempted: str, status: str) -> None:
     async with simulated() as world:
-        world.kustomization_status(lastAttemptedRevision=f"main@sha1:{B}")
-        world.kustomize.set_ready(SHOP.namespace, SHOP.name, "False", "HealthCheckFailed", "half-way")
+        world.kustomization_status(lastAttemptedRevision=f"main@sha1:{attempted}")
+        world.kustomize.set_ready(SHOP.namespace, SHOP.name, status, "HealthCheckFailed", "half-way")
         started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.CATCH_UP).ask())
         assert started.outcome is RequestOutcome.RESUMED
 

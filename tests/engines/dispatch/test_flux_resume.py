@@ -45,7 +45,7 @@ async def test_a_source_changed_during_the_fetch_is_a_mismatch() -> None:
 async def test_a_manager_that_begins_to_apply_suspend_during_the_fetch_stops_us() -> None:
     async with simulated() as world:
         await world.push(C)
-        world.api.before("apply", GIT_REPOSITORIES, lambda: world.parent_applies(True))
+        world.api.before("apply", GIT_REPOSITORIES, lambda: world.parent_sets(True))
         with pytest.raises(PermanentError, match="kustomize-controller") as caught:
             await world.client.request(SHOP, Asking(commit=C).ask())
         assert caught.value.reason is ConditionReason.SUSPEND_OWNED_ELSEWHERE

@@ -89,7 +89,7 @@ async def test_a_source_without_a_reference_follows_master() -> None:
 @pytest.mark.scenario("dispatch:V7")
 async def test_a_parent_that_applies_suspend_owns_it() -> None:
     world = cluster()
-    world.parent_applies(False)
+    world.parent_sets(False)
     verdict = await world.client.validate(SHOP)
     assert verdict.reason is ConditionReason.SUSPEND_OWNED_ELSEWHERE
     assert "kustomize-controller" in verdict.message

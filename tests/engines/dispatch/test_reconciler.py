@@ -253,7 +253,7 @@ async def test_a_manager_that_applies_suspend_takes_the_trigger_out() -> None:
         bound(world)
         engine = Engine(world)
         await engine.until_quiet()
-        world.parent_applies(False)
+        world.parent_sets(False)
         await engine.until_quiet()
         assert engine.condition("Configured") == ("False", "SuspendOwnedElsewhere")
         assert engine.condition("Held")[0] == "False"
@@ -264,7 +264,7 @@ async def test_who_keeps_it_suspended_is_told_and_the_finalizer_goes_all_the_sam
         bound(world)
         engine = Engine(world)
         await engine.until_quiet()
-        world.parent_applies(True)
+        world.parent_sets(True)
         world.api.delete(GIT_TARGETS, TEAM, "web")
         await engine.until_quiet()
         assert not engine.holding()

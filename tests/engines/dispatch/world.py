@@ -19,7 +19,7 @@ from console.engines.dispatch.flux import FluxClient
 from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import Ask, Binding, Guards, ObjectName, Progress, Recorded, Started
 from console.engines.ports.applier import GIT_REPOSITORIES, KUSTOMIZATIONS, ApiKind, JsonObject, Objects
-from console.kit.timing import Clock, LoopClock
+from console.kit.timing import LoopClock
 from tests.engines.dispatch.apiserver import ApiServer
 from tests.engines.dispatch.flux_controllers import FINALIZER, Controller, KustomizeController, Remote, SourceController
 
@@ -34,6 +34,7 @@ def commit_id(name: str) -> str:
     return hashlib.sha1(name.encode()).hexdigest()
 
 
+MANAGER = FIELD_MANAGER
 A, B, C, D = (commit_id(name) for name in "ABCD")
 
 
@@ -76,16 +77,37 @@ class FluxWorld(Protocol):
         ...
 
     @property
-    def clock(self) -> Clock:
-        """The time of the engine."""
+    def client(self) -> FluxClient:
+        """The client under test."""
         ...
 
-    async def push(self, commit: str) -> None:
-        """Move the branch ``main`` of the remote."""
+    @property
+    def binding(self) -> Binding:
+        """What ``shop`` applies."""
+        ...
+
+    def token(self) -> str:
+        """A token that was never used."""
+        ...
+
+    async def push(self) -> str:
+        """Make a new commit on the branch; returns its id."""
         ...
 
     async def flux(self, verb: str) -> None:
         """What ``flux suspend|resume|reconcile kustomization shop`` does."""
+        ...
+
+    async def stamp(self, token: str) -> None:
+        """Somebody else asks for a reconcile, whether it is suspended or not."""
+        ...
+
+    async def parent_applies(self, suspend: bool) -> None:
+        """A parent Kustomization applies the manifest of ``shop`` with this ``spec.suspend``."""
+        ...
+
+    async def delete(self) -> None:
+        """Delete ``shop``, and wait until it is gone."""
         ...
 
     async def shop(self) -> JsonObject:
@@ -112,8 +134,25 @@ class Simulated:
     def controllers(self) -> tuple[Controller, ...]:
         return self.source, self.kustomize
 
-    async def push(self, commit: str) -> None:
+    binding = WANT
+
+    def token(self) -> str:
+        return self.tokens.new()
+
+    async def push(self, commit: str = "") -> str:
+        commit = commit or commit_id(self.tokens.new())
         self.remote.branches[URL, "main"] = commit
+        return commit
+
+    async def stamp(self, token: str) -> None:
+        self.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {REQUESTED_AT: token}}}, "notification-controller")
+
+    async def parent_applies(self, suspend: bool) -> None:
+        self.parent_sets(suspend)
+
+    async def delete(self) -> None:
+        self.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
+        await eventually(lambda: not self.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name))
 
     async def flux(self, verb: str) -> None:
         if verb == "reconcile":
@@ -140,7 +179,7 @@ class Simulated:
         """Write into the status as the controller would, past any pass of it."""
         self.kustomize.write_status(SHOP.namespace, SHOP.name, lambda state: state.update(status))
 
-    def parent_applies(self, suspend: bool) -> None:
+    def parent_sets(self, suspend: bool) -> None:
         """A parent Kustomization applies a manifest with ``spec.suspend``."""
         body = kustomization(suspend=suspend)
         self.api._apply(KUSTOMIZATIONS, body, "kustomize-controller", True)
@@ -153,7 +192,7 @@ class Simulated:
 
     async def hold(self) -> None:
         """Let the first apply end, and take the Kustomization into our hold."""
-        await eventually(lambda: _ready(self.k))
+        await eventually(lambda: ready(self.k))
         await self.client.suspend(SHOP)
         await eventually(self._held)
 
@@ -184,7 +223,7 @@ def _pair(name: ObjectName) -> tuple[str, str]:
     return name.namespace, name.name
 
 
-def _ready(obj: JsonObject) -> bool:
+def ready(obj: JsonObject) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in obj.get("status", {}).get("conditions", []))
 
 
@@ -254,6 +293,3 @@ async def to_the_end(world: Simulated, started: Started, seconds: float = 120.0)
 
     found: Progress = await eventually(look, seconds, every=1.0)
     return found
-
-
-MANAGER = FIELD_MANAGER
