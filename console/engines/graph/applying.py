@@ -15,7 +15,7 @@ from console.engines.graph.driver import Lease, Work
 from console.engines.graph.errors import GateClosed, UnresolvedReference
 from console.engines.graph.ledger import Ticket
 from console.engines.graph.planning import Forecast
-from console.engines.graph.providers import Traits
+from console.engines.graph.providers import Drifted, Traits
 from console.engines.graph.values import builtins, convert
 from console.model.graph import Action, Deployed, Identity, Intent, Outcome
 
@@ -32,11 +32,12 @@ class Applying:
 
     async def perform(self) -> None:
         """Work through the graph. Failures are in the ledger; cancellation and a stopped run are raised."""
+        for identity, decision in self._outlook.decisions.items():
+            self._run.ledger.of(identity).action = decision.action
         await self._run.drive(self._run.layout.parents, self._visit, self._settled)
 
     def _visit(self, identity: Identity) -> Work | None:
         run, ticket = self._run, self._run.ledger.of(identity)
-        ticket.action = self._outlook.decisions[identity].action
         if (reason := self._reason_to_skip(identity)) is not None:
             run.ledger.skip(ticket, reason)
             return None
@@ -170,8 +171,16 @@ class _Making:
         request = run.request(
             self._ticket, traits, self._resolved.values, id=new_id, sources=self._sources, config_changed=True
         )
-        action = self._decision.action
-        answer = await run.call(self._ticket, traits, self._lease, lambda: traits.provider.create(request), action)
+        read = traits.read
+
+        async def make() -> Any:
+            # A try whose answer was lost may have made the object all the same: a kind that can look does so before the next.
+            found = await read(request) if read is not None and self._ticket.attempts > 1 else None
+            if found is not None:
+                return found.output if isinstance(found, Drifted) else found
+            return await traits.provider.create(request)
+
+        answer = await run.call(self._ticket, traits, self._lease, make, self._decision.action)
         return await self._store(new_id, builtins(answer), replaces)
 
     async def update(self, record: Deployed) -> Deployed:

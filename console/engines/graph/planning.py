@@ -105,9 +105,9 @@ def _planned_deletes(layout: Layout, world: Situation, outlook: Forecast) -> tup
     ]
     ids = {record.id for record in replaced}
     records = {(record.identity, record.id): record for record in (*going, *replaced)}
-    before, _cycles = delete_order(records.values())
+    before, warnings = delete_order(records.values())
     order = waves(before)
-    steps, warnings = [], []
+    steps = []
     for key in sorted(records, key=lambda key: (order[key], key)):
         record = records[key]
         reason = "replaced" if record.id in ids or record.identity in layout.desired else "no longer wanted"

@@ -16,7 +16,7 @@ from tenacity.asyncio import AsyncRetrying
 from tenacity.wait import wait_exponential
 
 from console.engines.graph.errors import GateClosed, PermanentError, Retryable
-from console.errors import IdentityChanged, LoginExpired, Refused
+from console.errors import Conflict, Forbidden, IdentityChanged, Invalid, LoginExpired, NotFound, NotServed, Refused
 
 T = TypeVar("T")
 
@@ -36,6 +36,11 @@ _FINAL_TYPES: Final = (
     ImportError,
     PermissionError,
     LoginExpired,
+    Forbidden,
+    Invalid,
+    Conflict,
+    NotFound,
+    NotServed,
     Refused,
     IdentityChanged,
 )

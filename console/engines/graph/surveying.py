@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,16 +20,17 @@ from console.engines.ports.storage import KeepsIntents
 from console.model.graph import Deployed, Identity, Intent
 from console.model.graph_events import ListedExisting
 
+T = TypeVar("T")
 ReadKey = tuple[Identity, str]
 Found = tuple[dict[str, Any], tuple[str, ...]] | None
 
 
 async def survey(run: RunContext, *, refresh: bool) -> tuple[Situation, list[Deployed]]:
     """What exists, and the records as they were listed. Raises :class:`StateNotListed`; nothing has been done then."""
-    (records,) = await asyncio.gather(run.storage.list_resources(run.project), return_exceptions=True)
-    if isinstance(records, BaseException):
-        raise StateNotListed(f"What exists in {run.project} could not be listed: {records}") from records
-    intents = await run.storage.list_intents(run.project) if isinstance(run.storage, KeepsIntents) else []
+    records = await _listed(run, run.storage.list_resources(run.project))
+    intents: list[Intent] = []
+    if isinstance(run.storage, KeepsIntents):
+        intents = await _listed(run, run.storage.list_intents(run.project))
     run.teller.tell(ListedExisting, existing=len(records))
     for record in records:
         run.learn_secrets(record)
@@ -38,6 +39,14 @@ async def survey(run: RunContext, *, refresh: bool) -> tuple[Situation, list[Dep
     if refresh:
         await _refresh(run, world)
     return world, records
+
+
+async def _listed(run: RunContext, listing: Awaitable[list[T]]) -> list[T]:
+    """The list, or :class:`StateNotListed` whatever storage raised."""
+    (result,) = await asyncio.gather(listing, return_exceptions=True)
+    if isinstance(result, BaseException):
+        raise StateNotListed(f"What exists in {run.project} could not be listed: {result}") from result
+    return result
 
 
 def arrange(records: list[Deployed]) -> Situation:

@@ -1,27 +1,26 @@
-"""Cancellation keeps what came through; a crash leaves traces enough to end in the same world."""
+"""A crash leaves traces enough to end in the same world."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 from console.engines.graph import EMPTY, PermanentError, ReconcileError, Reconciler, Request, ref
-from console.model.graph import Intent, Outcome
-from console.model.graph_events import RunFinished
+from console.errors import UnclearAnswer
+from console.model.graph import Identity, Intent, Outcome
 from tests.engines.graph.world import (
     PROJECT,
-    Concat,
-    Heard,
-    PlainStorage,
     Readable,
     Said,
     Storage,
     Words,
     World,
     concat,
-    deployed,
     graph,
     kinds,
     reconciler,
@@ -35,127 +34,32 @@ def world() -> World:
     return World()
 
 
-async def takes_its_time() -> None:
-    """An operation that, once cancelled, still needs three seconds to come to a good end."""
-    try:
-        await asyncio.sleep(100)
-    except asyncio.CancelledError:
-        await asyncio.sleep(3)
+async def crash(world: World, engine: Reconciler, wanted: Any, is_moment: Callable[[str], bool]) -> bool:
+    """Run until the moment, then drop the run as a dying process would: nothing it does from then on has effect.
 
+    False if the run ended before.
+    """
+    dead = asyncio.Event()
 
-async def ignores_everything() -> None:
-    """An operation that can't be cancelled and takes 60 seconds."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + 60
-    while (left := end - loop.time()) > 0:
-        try:
-            await asyncio.sleep(left)
-        except asyncio.CancelledError:
-            continue
-
-
-@pytest.mark.scenario("graph:G36")
-async def test_a_create_that_ends_well_during_cancellation_is_stored(world: World) -> None:
-    world.scripts["create a"] = [takes_its_time]
-    storage, heard = PlainStorage(world, [deployed("old")]), Heard()
-    wanted = graph(concat("a", "x"), concat("b", ref("concat", "a", "text")))
-    run = asyncio.create_task(reconciler(world, storage, events=heard).reconcile("r", PROJECT, wanted))
-    await asyncio.sleep(1)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert storage.names == ["a", "old"]
-    assert world.of("create") == ["a"]
-    assert world.of("delete") == []
-    report = heard.of(RunFinished)[-1].report
-    assert report.outcome == "cancelled"
-    assert report.of("concat", "a").outcome is Outcome.CREATED
-    assert report.of("concat", "b").outcome is Outcome.CANCELLED
-    assert heard[-1] is heard.of(RunFinished)[-1]
-
-
-async def test_running_operations_have_ten_seconds_to_end(world: World) -> None:
-    world.scripts["create a"] = [ignores_everything]
-    storage = PlainStorage(world)
-    run = asyncio.create_task(reconciler(world, storage).reconcile("r", PROJECT, graph(concat("a"))))
-    await asyncio.sleep(1)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert asyncio.get_running_loop().time() == pytest.approx(11, abs=0.5)
-    await asyncio.sleep(100)
-    assert storage.names == []
-
-
-async def test_a_second_cancellation_ends_the_grace(world: World) -> None:
-    world.scripts["create a"] = [ignores_everything]
-    run = asyncio.create_task(reconciler(world, PlainStorage(world)).reconcile("r", PROJECT, graph(concat("a"))))
-    await asyncio.sleep(1)
-    run.cancel()
-    await asyncio.sleep(2)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert asyncio.get_running_loop().time() == pytest.approx(3, abs=0.5)
-    await asyncio.sleep(100)
-
-
-async def test_storing_is_seen_through_even_by_an_impatient_operator(world: World) -> None:
-    async def slow(point: str) -> None:
-        if point == "before put a":
-            await asyncio.sleep(4)
-
-    world.tick = slow
-    storage = PlainStorage(world)
-    run = asyncio.create_task(reconciler(world, storage).reconcile("r", PROJECT, graph(concat("a"))))
-    await asyncio.sleep(1)
-    run.cancel()
-    await asyncio.sleep(1)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert storage.names == ["a"]
-
-
-async def test_cancelling_while_deleting_takes_no_new_deletes(world: World) -> None:
-    world.delays = {"b": 5.0}
-    storage = PlainStorage(world, [deployed("a"), deployed("b", deps=["a"])])
-    run = asyncio.create_task(reconciler(world, storage).reconcile("r", PROJECT, EMPTY))
-    await asyncio.sleep(1)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert world.of("delete") == ["b"]
-    assert storage.names == ["a", "b"]
-
-
-async def test_a_resource_waiting_for_its_next_try_is_cancelled_at_once(world: World) -> None:
-    world.scripts["create a"] = [OSError("down")] * 50
-    run = asyncio.create_task(reconciler(world, PlainStorage(world)).reconcile("r", PROJECT, graph(concat("a"))))
-    await asyncio.sleep(60)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert asyncio.get_running_loop().time() == pytest.approx(60, abs=0.1)
-
-
-async def crash_at(world: World, engine: Reconciler, wanted: Any, point: str) -> None:
-    """Run until the point is reached, then drop the run as a dying process would: nothing it does from then on has effect."""
-    reached = asyncio.Event()
-
-    async def tick(here: str) -> None:
-        if here == point:
-            reached.set()
-        if reached.is_set():
+    async def tick(point: str) -> None:
+        if is_moment(point):
+            dead.set()
+        if dead.is_set():
             await asyncio.Event().wait()
 
     world.tick = tick
-    run = asyncio.create_task(engine.reconcile("crashed", PROJECT, wanted))
-    await asyncio.wait([run, asyncio.create_task(reached.wait())], return_when=asyncio.FIRST_COMPLETED)
-    assert reached.is_set()
+    run, death = asyncio.create_task(engine.reconcile("2", PROJECT, wanted)), asyncio.create_task(dead.wait())
+    await asyncio.wait([run, death], return_when=asyncio.FIRST_COMPLETED)
     run.cancel()
-    await asyncio.wait([run])
+    death.cancel()
+    await asyncio.wait([run, death])
     world.tick = None
+    return dead.is_set()
+
+
+async def crash_at(world: World, engine: Reconciler, wanted: Any, point: str) -> None:
+    """Die at a named point, which must be reached."""
+    assert await crash(world, engine, wanted, lambda here: here == point)
 
 
 @pytest.mark.scenario("graph:G37")
@@ -205,6 +109,62 @@ async def test_without_reading_the_create_is_repeated_under_the_same_id(world: W
     assert await storage.list_intents(PROJECT) == []
 
 
+async def test_a_create_whose_answer_was_lost_is_looked_for_before_it_is_tried_again(world: World) -> None:
+    class LosesAnswers(Readable):
+        async def create(self, req: Request[Words, Said]) -> Said:
+            await super().create(req)
+            raise UnclearAnswer("the connection broke in mid-answer")
+
+    storage = Storage(world)
+    registry = kinds(world, lossy=LosesAnswers(world))
+    report = await reconciler(world, storage, registry=registry).reconcile("r", PROJECT, graph(concat("a", "x", kind="lossy")))
+    assert world.of("create") == ["a"]
+    assert report.of("lossy", "a").outcome is Outcome.CREATED
+    assert [record.output for record in await storage.list_resources(PROJECT)] == [{"text": "x"}]
+
+
+async def test_a_crash_at_each_single_step_of_a_run_ends_in_the_same_world() -> None:
+    before = graph(
+        concat("kept", "k"),
+        concat("changed", "old"),
+        concat("conf", "one", kind="versioned"),
+        concat("lone", "one", kind="single"),
+        concat("user", ref("versioned", "conf", "text")),
+        concat("gone", "g"),
+        concat("gone-too", ref("concat", "gone", "text")),
+    )
+    wanted = graph(
+        concat("kept", "k"),
+        concat("changed", "new"),
+        concat("conf", "two", kind="versioned"),
+        concat("lone", "two", kind="single"),
+        concat("user", ref("versioned", "conf", "text")),
+        concat("fresh", ref("concat", "user", "text"), kind="readable"),
+    )
+    expected = {
+        Identity("concat", "kept"): "k",
+        Identity("concat", "changed"): "new",
+        Identity("versioned", "conf"): "two",
+        Identity("single", "lone"): "two",
+        Identity("concat", "user"): "two",
+        Identity("readable", "fresh"): "two",
+    }
+    for steps in count(1):
+        world = World()
+        storage = Storage(world)
+        await Reconciler(storage, kinds(world)).reconcile("1", PROJECT, before)
+        reached = count(1)
+        moment = partial(lambda reached, last, _point: next(reached) >= last, reached, steps)
+        crashed = await crash(world, Reconciler(storage, kinds(world)), wanted, moment)
+        await Reconciler(storage, kinds(world)).reconcile("3", PROJECT, wanted)
+        assert world.texts == expected
+        assert {record.identity for record in await storage.list_resources(PROJECT)} == set(expected)
+        assert await storage.list_intents(PROJECT) == []
+        if not crashed:
+            break
+    assert steps > 30
+
+
 @pytest.mark.scenario("graph:G39")
 async def test_a_delete_before_a_crash_is_repeated(world: World) -> None:
     storage = Storage(world)
@@ -251,46 +211,3 @@ async def test_a_resource_of_which_nobody_can_say_whether_it_exists_fails(world:
     with pytest.raises(ReconcileError, match="cannot look"):
         await reconciler(world, storage, registry=registry).reconcile("r", PROJECT, graph(concat("a", kind="unreadable")))
     assert world.of("create") == []
-
-
-async def test_refreshing_finds_what_vanished_and_what_changed_outside(world: World) -> None:
-    storage = Storage(world)
-    engine = reconciler(world, storage)
-    wanted = graph(
-        concat("gone", "g", kind="readable"),
-        concat("moved", "m", kind="readable"),
-        concat("child", ref("readable", "moved", "text")),
-    )
-    await engine.reconcile("1", PROJECT, wanted)
-    (gone, moved) = (next(key for key, value in world.objects.items() if value[0].name == name) for name in ("gone", "moved"))
-    del world.objects[gone]
-    world.objects[moved] = (world.objects[moved][0], "elsewhere")
-    world.calls.clear()
-    await engine.reconcile("2", PROJECT, wanted)
-    assert world.calls == []
-    report = await engine.reconcile("3", PROJECT, wanted, refresh=True)
-    assert report.of("readable", "gone").reason == "vanished"
-    assert world.of("create") == ["gone"]
-    assert world.requests["create gone"].id == gone
-    assert world.of("update") == ["child"]
-    assert world.requests["update child"].input.text == "elsewhere"
-    world.calls.clear()
-    await engine.reconcile("4", PROJECT, wanted)
-    assert world.calls == []
-
-
-async def test_drift_that_the_provider_sees_is_an_update(world: World) -> None:
-    from console.engines.graph import Drifted
-
-    class Drifting(Concat):
-        async def read(self, req: Request[Words, Said]) -> Drifted[Said]:
-            return Drifted(Said(text="x"), ("number",))
-
-    registry = kinds(world, drifting=Drifting(world))
-    engine = reconciler(world, Storage(world), registry=registry)
-    wanted = graph(concat("a", "x", kind="drifting"))
-    await engine.reconcile("1", PROJECT, wanted)
-    report = await engine.reconcile("2", PROJECT, wanted, refresh=True)
-    assert world.of("update") == ["a"]
-    assert report.of("drifting", "a").reason == "drift"
-    assert world.requests["update a"].config_changed

@@ -19,7 +19,8 @@ from console.model.graph import Deployed, Identity
 from tests.engines.graph.world import PROJECT, Storage, World, concat, kinds, quick_backoff
 
 KINDS = ("concat", "upper", "nop", "readable", "versioned")
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MODEST = settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+MORE = settings(MODEST, max_examples=80)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -184,7 +185,7 @@ class Frozen:
             await asyncio.Event().wait()
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@MORE
 @given(graphs(5), graphs(5), st.integers(1, 60), st.integers(1, 3))
 def test_a_crash_at_any_moment_ends_in_the_same_world(
     before: DesiredGraph, wanted: DesiredGraph, moment: int, limit: int
