@@ -112,7 +112,8 @@ class Cluster:
         if apply:
             after = kube_owners.apply(live, change(live), write, force=True)
         else:
-            after = kube_owners.update(live, change(live), write)
+            new = change(live)
+            after = live if new == live else kube_owners.update(live, new, write)
         return live if after is live else self.store.put(kind, with_generation(kind, live, after))
 
     def set_status(self, obj: Object, manager: str, **fields: Any) -> Object:

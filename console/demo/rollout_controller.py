@@ -80,9 +80,9 @@ class RolloutController:
             self._delete(new[-1])
         self._write_status(deployment, set_name)
         after = self._pods(meta["namespace"], meta["name"])
-        stuck = [pod for pod in after if _waiting(pod) == "ImagePullBackOff"]
-        moving = [pod for pod in after if not is_ready(pod) and pod not in stuck]
-        return len(after) == wanted and not moving and all(_owner(pod) == set_name or stuck for pod in after)
+        # A rollout that waits for an image is settled too: nothing more happens until somebody changes it.
+        moving = any(not is_ready(pod) and _waiting(pod) != "ImagePullBackOff" for pod in after)
+        return not moving and [_name(pod) for pod in after] == [_name(pod) for pod in pods]
 
     def _start_pods(self, pods: list[Object]) -> None:
         for pod in pods:
@@ -183,6 +183,10 @@ def is_ready(pod: Object) -> bool:
 def _owner(pod: Object) -> str:
     owner = next(iter(pod["metadata"].get("ownerReferences") or ()), None)
     return str(owner["name"]) if owner is not None else ""
+
+
+def _name(pod: Object) -> str:
+    return str(pod["metadata"]["name"])
 
 
 def _waiting(pod: Object) -> str:

@@ -79,8 +79,12 @@ class Orchestrator:
 
     def step(self) -> None:
         """Advance tasks that are on their way, then every service that is not settled."""
-        for task in list(self._swarm.tables["tasks"].values()):
-            self._advance(task)
+        for id_ in sorted(self._swarm.moving):
+            task = self._swarm.tables["tasks"][id_]
+            if _settled(task) and task["ServiceID"] in self._swarm.tables["services"]:
+                self._swarm.moving.discard(id_)
+            else:
+                self._advance(task)
         for id_ in sorted(self._swarm.dirty):
             service = self._swarm.tables["services"].get(id_)
             if service is None or self._settle(service):
@@ -252,6 +256,11 @@ class Orchestrator:
     def _waited(self, task: Object) -> float:
         since: datetime = parse_time(task["Status"]["Timestamp"])
         return (self._swarm.clock.now() - since).total_seconds()
+
+
+def _settled(task: Object) -> bool:
+    state, desired = task["Status"]["State"], task["DesiredState"]
+    return (state in ("running", "pending") and desired == "running") or (state in ENDED and desired == "shutdown")
 
 
 def _run(swarm: Swarm, task: Object) -> None:

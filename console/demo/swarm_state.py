@@ -14,7 +14,10 @@ ENDED = ("complete", "failed", "shutdown", "rejected", "orphaned", "remove")
 
 
 class Swarm:
-    """All objects by table and id. Each write of an object takes the next index, as raft does."""
+    """All objects by table and id. Each write of an object takes the next index, as raft does.
+
+    :attr:`dirty` are the services and :attr:`moving` the tasks that the orchestrator must look at.
+    """
 
     def __init__(self, name: str, clock: WorldClock, names: Names, events: EventLog) -> None:
         self.name = name
@@ -27,6 +30,8 @@ class Swarm:
         self.tables: dict[str, dict[str, Object]] = {table: {} for table in TABLES}
         self.missing_images: set[str] = set()
         self.dirty: set[str] = set()
+        self.moving: set[str] = set()
+        self._by_service: dict[str, dict[str, Object]] = {}
 
     def add(self, table: str, obj: Object, *, age: float = 0.0, id_: str = "") -> Object:
         """Store a new object; gives it its id, version and times."""
@@ -35,6 +40,9 @@ class Swarm:
         id_ = id_ or self.names.swarm_id(self.names.next_word(table))
         made: Object = {"ID": id_, "Version": {"Index": self.index}, "CreatedAt": at, "UpdatedAt": at, **obj}
         self.tables[table][id_] = made
+        if table == "tasks":
+            self._by_service.setdefault(made["ServiceID"], {})[id_] = made
+            self.moving.add(id_)
         if age == 0.0:
             self._tell(table, "create", made)
         return made
@@ -44,11 +52,18 @@ class Swarm:
         self.index += 1
         obj["Version"] = {"Index": self.index}
         obj["UpdatedAt"] = rfc3339_nano(self.clock.now())
+        if table == "tasks":
+            self.moving.add(obj["ID"])
         self._tell(table, action, obj, **attributes)
 
     def drop(self, table: str, id_: str) -> None:
         """Forget an object."""
         gone = self.tables[table].pop(id_)
+        if table == "tasks":
+            self.moving.discard(id_)
+            del self._by_service[gone["ServiceID"]][id_]
+        elif table == "services":
+            self.moving.update(self._by_service.get(id_, ()))
         self.index += 1
         self._tell(table, "remove", gone)
 
@@ -65,7 +80,7 @@ class Swarm:
 
     def tasks_of(self, service_id: str) -> list[Object]:
         """The tasks of a service, oldest first."""
-        return [task for task in self.tables["tasks"].values() if task["ServiceID"] == service_id]
+        return list(self._by_service.get(service_id, {}).values())
 
     def image_exists(self, image: str) -> bool:
         """Whether the simulated registry has an image."""
