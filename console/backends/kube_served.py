@@ -109,7 +109,7 @@ class ServedKinds:
         """The answer to one question, remembered; a failure is not."""
         now = asyncio.get_running_loop().time()
         known = self._asked.get(key)
-        if known is None or (known[1].done() and now - known[0] > REMEMBERED):
+        if known is None or (known[1].done() and now - known[0] >= REMEMBERED):
             known = self._asked[key] = (now, asyncio.create_task(ask(), name=f"discovery {key}"))
         try:
             return await asyncio.shield(known[1])

@@ -50,7 +50,7 @@ def _phase(wire: WirePod) -> tuple[str, str]:
             code = state.terminated.exit_code
             return (
                 f"Init:{state.terminated.reason or f'ExitCode:{code}'}",
-                state.terminated.message or f"{entry.name}: exit {code}",
+                state.terminated.message or f"Container {entry.name} ended with exit code {code}",
             )
         if state.waiting is not None and state.waiting.reason not in _STARTING:
             return f"Init:{state.waiting.reason}", state.waiting.message or ""
@@ -63,7 +63,7 @@ def _phase(wire: WirePod) -> tuple[str, str]:
                 word, message = state.waiting.reason, state.waiting.message or _last_end(entry)
             elif state.terminated is not None:
                 word = state.terminated.reason or f"ExitCode:{state.terminated.exit_code}"
-                message = state.terminated.message or f"{entry.name} ended with exit code {state.terminated.exit_code}"
+                message = state.terminated.message or f"Container {entry.name} ended with exit code {state.terminated.exit_code}"
             else:
                 continue
             if word not in _STARTING and word != "Completed":
@@ -77,7 +77,7 @@ def _last_end(entry: ContainerStatus) -> str:
     last = entry.last_state.terminated if entry.last_state else None
     if last is None:
         return ""
-    return f"{entry.name} ended with exit code {last.exit_code}" + (f" ({last.reason})" if last.reason else "")
+    return f"Container {entry.name} ended with exit code {last.exit_code}" + (f" ({last.reason})" if last.reason else "")
 
 
 def _judge_pod(wire: WirePod, phase: str, message: str) -> tuple[Health, str]:
