@@ -105,8 +105,6 @@ async def opened(
             state=state,
             read_only=bool(options.read_only) or settings.safety.read_only,
         )
-        runtime.arming.minutes = settings.safety.arm_minutes
-        runtime.arming.protected_minutes = settings.safety.arm_minutes_protected
         await stack.enter_async_context(runtime)
         yield Opened(
             runtime=runtime, settings=settings, fleet=fleet, targets=targets, problems=problems, demo=demo, state=state

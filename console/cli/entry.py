@@ -21,29 +21,31 @@ def run(arguments: list[str], outside: Outside | None = None) -> int:
         options = parse(build_parser(COMMANDS), arguments)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.USAGE
-    command = next((command for command in COMMANDS if command.name == options.command), START)
     try:
-        return _run(command, options, outside)
+        ended = asyncio.run(carry_out(options, outside))
+        outside.out.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         _let_go_of(outside)
         return Exit.BROKEN_PIPE
+    return ended
+
+
+async def carry_out(options: Options, outside: Outside) -> Exit:
+    """Run the command that was asked for, and say in words why it could not be done.
+
+    :raises BrokenPipeError: whoever read our output went away.
+    """
+    command: Command = next((command for command in COMMANDS if command.name == options.command), START)
+    try:
+        return await command.run(options, outside)
     except (ConfigError, UsageError) as error:
         _tell(error, outside)
         return Exit.USAGE
     except QuarterdeckError as error:
         _tell(error, outside)
         return Exit.FAILED
-
-
-def _run(command: Command, options: Options, outside: Outside) -> Exit:
-    async def to_its_end() -> Exit:
-        return await command.run(options, outside)
-
-    ended = asyncio.run(to_its_end())
-    outside.out.flush()
-    return ended
 
 
 def _tell(error: QuarterdeckError, outside: Outside) -> None:

@@ -15,14 +15,16 @@ from console.cli.exits import Exit
 from console.cli.printing import TablePrinter
 from console.errors import ConfigError
 from console.kit.sanitize import sanitize
-from console.model.connections import Connection
+from console.model.connections import Connection, Phase
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource
-from console.views import emptiness, filters
+from console.views import emptiness, filters, formats
 from console.views.cells import Context, Table, arranged, row_cells
 
 # Operations have no list of their own: they are seen on these kinds, and in the journal.
 _CARRIES_OPERATIONS = ("Application", "Kustomization", "HelmRelease", "SwarmService")
+_PATIENCE = 1.5
+"""Seconds after which a person at a terminal is told what is waited for."""
 _INCOMPLETE = ("syncing", "failed")
 
 
@@ -72,8 +74,21 @@ class Listing:
         kinds = {kind for kind in self._table.kinds if kind not in ("Operation", "Connection")}
         if "Operation" in self._table.kinds:
             kinds |= set(_CARRIES_OPERATIONS)
-        gaps = await at.runtime.settled(tuple(sorted(kinds or {"Connection"})), self._options.timeout, names)
+        telling = asyncio.create_task(self._tell_waiting(at, names), name="progress")
+        try:
+            gaps = await at.runtime.settled(tuple(sorted(kinds or {"Connection"})), self._options.timeout, names)
+        finally:
+            telling.cancel()
+            await asyncio.wait({telling})
         return tuple(gap for gap in gaps if gap.kind in self._table.kinds)
+
+    async def _tell_waiting(self, at: Opened, names: tuple[str, ...]) -> None:
+        """On a terminal, say what takes so long."""
+        if not self._outside.err.isatty():
+            return
+        await asyncio.sleep(_PATIENCE)
+        late = [found.ref.name for found in at.connections(names) if found.phase in (Phase.IDLE, Phase.CONNECTING)]
+        self._outside.say(f"waiting for {formats.listed(late)}…" if late else "waiting for rows…")
 
     def _rows(self, at: Opened, names: Iterable[str], context: Context) -> tuple[list[Resource], int]:
         chosen = set(names)

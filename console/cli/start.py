@@ -19,8 +19,6 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
 
     async with opened(options, outside.env, demo_if_empty=True) as at:
         settings = at.settings
-        if at.runtime.journal is not None:
-            await at.runtime.journal.retain(settings.journal.keep_days)
         app = ConsoleApp(
             at.runtime,
             keys=settings.keys,

@@ -52,19 +52,19 @@ class Safety(Section, frozen=True, kw_only=True):
     read_only: bool = False
     """Never write at all, as ``--read-only``. Off, because every target starts read-only anyway until it is armed."""
 
-    arm_minutes: Minutes = 30
+    arm_minutes: Minutes = 15
     """How long ``:write`` arms a target when no time is given. Enough for one incident's steps, too short to be forgotten."""
 
-    arm_minutes_protected: Minutes = 10
-    """The same for protected targets, and the longest that can be asked for. Short, because a forgotten armed production is
-    the accident to avoid."""
+    arm_minutes_protected: Annotated[int, Meta(ge=1, le=60)] = 5
+    """The same for protected targets, which can't be armed for more than an hour. Shorter, because a forgotten armed production
+    is the accident to avoid."""
 
 
 class Journal(Section, frozen=True, kw_only=True):
     """The record of what this console did."""
 
     keep_days: Annotated[int, Meta(ge=0, le=3_650)] = 365
-    """Ended operations older than this are dropped when the screen opens; 0 keeps all. A year, because audits and reviews
+    """Ended operations older than this are dropped at the next start; 0 keeps all. A year, because audits and reviews
     come late, and it costs a few MB."""
 
     shared_folder: str = ""

@@ -26,8 +26,6 @@ class Arming:
     :param read_only: nothing can ever be armed (``--read-only``).
     :param minutes: how long when nothing else is asked for; ``protected_minutes`` for protected targets.
     :param changed: called with a target's name whenever its state changes.
-
-    ``minutes`` and ``protected_minutes`` are the times used when none is asked for; the latter is also the longest one.
     """
 
     def __init__(
@@ -43,8 +41,6 @@ class Arming:
         self._minutes = minutes
         self._protected_minutes = protected_minutes
         self.read_only = read_only
-        self.minutes: float = DEFAULT_MINUTES
-        self.protected_minutes: float = PROTECTED_MINUTES
         self._changed = changed
         self._until: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -56,8 +52,8 @@ class Arming:
         """
         if self.read_only:
             raise Refused("This console was started with --read-only.", "Start another one without it to make changes.")
-        longest = self.protected_minutes if protected else 24 * 60
-        minutes = minutes or (self.protected_minutes if protected else self.minutes)
+        longest = LONGEST_PROTECTED_MINUTES if protected else LONGEST_MINUTES
+        minutes = minutes or (self._protected_minutes if protected else self._minutes)
         if not 0 < minutes <= longest:
             raise Refused(f"{name} can be armed for at most {longest} minutes.", f"Say :write {name} {longest}m.")
         loop = asyncio.get_running_loop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -121,11 +121,18 @@ def cards(found: Iterable[Connection], resources: Iterable[Resource], context: C
             counts = tally.setdefault(name, {})
             state = trouble(resource)
             counts[state] = counts.get(state, 0) + 1
+    return counted_cards(found, tally, running, context)
+
+
+def counted_cards(
+    found: Iterable[Connection], tally: Mapping[str, Mapping[Health, int]], running: Mapping[str, int], context: Context
+) -> tuple[Card, ...]:
+    """:func:`cards` where somebody has counted already: objects by state and running operations, by connection."""
     ordered = sorted(found, key=connections.CONNECTIONS.order)
     return tuple(_card(item, tally.get(item.ref.name, {}), running.get(item.ref.name, 0), context) for item in ordered)
 
 
-def _card(connection: Connection, counts: dict[Health, int], running: int, context: Context) -> Card:
+def _card(connection: Connection, counts: Mapping[Health, int], running: int, context: Context) -> Card:
     state = connection.phase.health
     total = sum(counts.values())
     bad = sum(number for health, number in counts.items() if health.needs_attention)

@@ -145,7 +145,10 @@ def _steps(resource: Resource, context: Context) -> tuple[Line, ...]:
         Line(
             mark=state_glyph(step.state),
             label=cell(step.title, "plain" if step.state.health.needs_attention or not step.state.ended else "muted"),
-            value=prose(f"waits for {step.waiting_for}" if step.waiting_for and not step.state.ended else step.detail, "muted"),
+            value=prose(
+                f"waits for {formats.lowered(step.waiting_for)}" if step.waiting_for and not step.state.ended else step.detail,
+                "muted",
+            ),
             right=cell(
                 formats.duration(((step.ended or context.now) - step.started).total_seconds()) if step.started else "", "muted"
             ),

@@ -165,7 +165,11 @@ def operation(resource: Operation, context: Context) -> Three:
     by = f" by {resource.who}" if resource.who else ""
     if not resource.state.ended:
         step = f"It is at “{resource.step}”." if resource.step else "It has not told a step yet."
-        ending = f"It waits for {resource.waiting_for}." if resource.waiting_for else "It waits for nothing that is known."
+        ending = (
+            f"It waits for {formats.lowered(resource.waiting_for)}."
+            if resource.waiting_for
+            else "It waits for nothing that is known."
+        )
         return (f"{asked}, begun {formats.ago(resource.started, context.now)}{by}, is under way.", step, ending)
     undo = "It can be undone." if resource.undoable else "It can't be undone from here."
     return (

@@ -128,6 +128,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def lowered(text: str) -> str:
+    """Text as the end of a sentence that goes on: no full stop, and no capital at an article. Names keep theirs."""
+    article = text.partition(" ")[0] in ("A", "An", "The", "Its", "Somebody", "Something")
+    return (text[0].lower() + text[1:] if article else text).rstrip(".")
+
+
 def listed(words: Iterable[str], most: int = 3) -> str:
     """Words joined for a sentence: ``a``, ``a and b``, ``a, b and 4 more``."""
     items = list(words)

@@ -21,9 +21,12 @@ def in_flight_first(operation: Operation) -> tuple[Any, ...]:
 
 
 def progress(operation: Operation) -> str:
-    """``hooks (2/5)``: the step that an operation is in now and how many are behind it; "" when it tells no steps."""
+    """``hooks (2/5)``: the step that an operation is in now and how many are behind it; "" when it tells no steps.
+
+    A step that only repeats how the operation ended says nothing new.
+    """
     if not operation.steps:
-        return operation.step
+        return "" if operation.step.lower() == operation.state.value else operation.step
     done = sum(step.state.ended for step in operation.steps)
     count = f"{done}/{len(operation.steps)}"
     return f"{operation.step} ({count})" if operation.step else count
@@ -46,7 +49,7 @@ def _who(operation: Operation) -> str:
 
 def _message(operation: Operation, _: Context) -> Cell:
     if not operation.state.ended:
-        waiting = f"waits for {operation.waiting_for}" if operation.waiting_for else operation.message
+        waiting = f"waits for {formats.lowered(operation.waiting_for)}" if operation.waiting_for else operation.message
         return prose(waiting, "busy" if operation.waiting_for else "plain")
     return prose(operation.message or operation.reason, "plain" if operation.state.health.needs_attention else "muted")
 

@@ -172,7 +172,7 @@ def _reason(resource: Resource, context: Context | None) -> str:
         spoken = f"last heard {formats.ago(resource.heard, context.now)}"
         return f"{resource.reason.rstrip('.')}; {spoken}" if resource.reason else spoken
     if isinstance(resource, Operation) and not resource.state.ended:
-        return f"waits for {resource.waiting_for}" if resource.waiting_for else resource.message
+        return f"waits for {formats.lowered(resource.waiting_for)}" if resource.waiting_for else resource.message
     return resource.reason
 
 

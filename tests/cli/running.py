@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from console.cli.command import Outside
-from console.cli.entry import run
+from console.cli.entry import carry_out, run
+from console.cli.parser import build_parser, parse
+from console.cli.registry import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,3 +67,11 @@ def process(*arguments: str, env: Mapping[str, str]) -> Ran:
         timeout=60,
     )
     return Ran(ended.returncode, ended.stdout, ended.stderr)
+
+
+async def awaited(*arguments: str, env: Mapping[str, str], terminal: bool = False) -> Ran:
+    """Run a command line on this loop, so that a test can own the servers that it talks to."""
+    out, err = (Terminal() if terminal else io.StringIO()), io.StringIO()
+    options = parse(build_parser(COMMANDS), list(arguments))
+    code = await carry_out(options, Outside(env=env, out=out, err=err))
+    return Ran(code, out.getvalue(), err.getvalue())
