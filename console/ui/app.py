@@ -222,10 +222,6 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def palette_entries(self) -> Iterable[Entry]:
         """Everything that the palette finds."""
-        for action in self.registry.all():
-            if not action.id.startswith("move."):
-                key = self.registry.key(action.id)
-                yield f"{action.title}{f'  ({key})' if key else ''}", action.description, partial(self.action_run, action.id)
         for name, table in tables.TABLES.items():
             yield f"Go to {table.title.lower()}", f":{name}", partial(self.commanding.run, name)
         for connection in self.main.connections():
@@ -235,6 +231,10 @@ class ConsoleApp(App[None], inherit_bindings=False):
                 f"{connection.phase.value} {connection.group}".strip(),
                 partial(self.commanding.run, f"ctx {name}"),
             )
+        for action in self.registry.all():
+            if not action.id.startswith("move."):
+                key = self.registry.key(action.id)
+                yield f"{action.title}{f'  ({key})' if key else ''}", action.description, partial(self.action_run, action.id)
         for name, title in sorted(self.theme_titles.items()):
             yield f"Theme {title}", f":theme {name}", partial(self._theme_command, (name,))
 

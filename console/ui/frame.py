@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from rich.cells import cell_len
 
 from console.model.connections import Connection, Phase
-from console.model.health import Health, worst
-from console.model.operations import Operation
-from console.model.resource import Resource
+from console.model.health import Health
 from console.ui.actions import Action, Registry, Situation
 from console.ui.place import Place
 from console.ui.text import Part, width
 from console.views import formats, tables
-from console.views.bridge import trouble
-from console.views.cells import Table
-from console.views.glyphs import GLYPHS, TONES
+from console.views.glyphs import GLYPHS
 
 SHORT = {"triggers": "Trigg", "operations": "Oper", "stacks": "Stacks", "services": "Svcs", "activity": "Activ"}
 _GROUPS = (
@@ -109,23 +104,6 @@ class Count(msgspec.Struct, frozen=True):
 
     number: int = 0
     tone: str = "muted"
-
-
-def count(table: Table[Any], resources: Iterable[Resource]) -> Count:
-    """What the tab of a view counts: running operations, else objects in trouble, else all objects."""
-    total, states = 0, []
-    for resource in resources:
-        if not table.keep(resource):
-            continue
-        total += 1
-        if isinstance(resource, Operation):
-            if not resource.state.ended:
-                states.append(Health.BUSY)
-        elif (state := trouble(resource)).needs_attention:
-            states.append(state)
-    if states:
-        return Count(len(states), TONES[worst(*states)])
-    return Count(0 if table.name == "operations" else total)
 
 
 def view_tabs(place: Place, counts: Mapping[str, Count], keys: Mapping[str, str], room: int) -> list[Part]:

@@ -12,7 +12,7 @@ from console.ui import verbs
 from console.ui.text import Line, Part, line
 from console.views import formats, words
 
-_SIGNS = {"create": ("+", "ok"), "update": ("~", "warn"), "delete": ("−", "bad"), "action": ("▸", "busy")}
+_SIGNS = {"create": ("+", "ok"), "update": ("~", "warn"), "delete": ("−", "bad"), "action": ("»", "busy")}
 _NAMES = {"create": "created", "update": "changed", "delete": "deleted", "action": "acted on"}
 _MOST_VALUE = 120
 
@@ -58,7 +58,7 @@ def plan_lines(plan: Plan) -> list[Line]:
 
 def step_lines(step: PlanStep) -> list[Line]:
     """One write: what it is, what must still hold, and each field before and after."""
-    sign, tone = _SIGNS.get(step.kind, ("▸", "busy"))
+    sign, tone = _SIGNS.get(step.kind, ("»", "busy"))
     condition = ", ".join(f"{key} {_short(value)}" for key, value in step.precondition.items())
     head = [Part(f"  {sign} ", tone, True), Part(sanitize(step.title))]
     if condition:

@@ -66,7 +66,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _fill(self) -> None:
         pane = self.query_one("#steps", TextPane)
-        room = max(pane.size.width - 3, 40)
+        room = max(pane.room, 40)
         groups = [(name, help_lines(self._registry, name)) for name in GROUPS]
         pane.put(_columns(groups, room, 2 if room >= 110 else 1))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from console.model.connections import Connection
 from console.ui import frame
 from console.ui.rows import Rows
+from console.ui.tally import Tally
 from console.ui.text import Part, line
 from console.ui.widgets.bar import Bar
 from console.ui.widgets.cards import Cards
@@ -24,27 +25,33 @@ class Framing:
 
     def __init__(self, screen: MainScreen) -> None:
         self._screen = screen
-        self._counts: dict[str, tuple[tuple[int, ...], frame.Count]] = {}
+        self.tally = Tally(screen.runtime.store, (tables.TABLES[name] for name in tables.MAIN))
 
     def refresh(self, rows: Rows | None) -> None:
         """Everything around the list."""
         screen = self._screen
         connections, room = screen.connections(), screen.size.width
-        now = screen.runtime.clock.now()
-        state = frame.lock(connections, now, read_only=screen.runtime.commands.arming.read_only)
-        notes = [Part("slow line  ", "held")] if screen.low_bandwidth else []
-        subjects = {ref.connection for ref in screen.subjects}
-        protected = next((item.ref.name for item in connections if item.protected and item.ref.name in subjects), "")
-        screen.query_one("#title", Bar).put(*frame.title(screen.place, connections, now, state, room, notes, protected))
-        screen.set_class(bool(protected), "protected")
-        screen.set_class(state.armed, "armed")
+        self.refresh_title(connections)
         keys = {name: screen.registry.key(f"view.{name}") for name in tables.MAIN}
-        counts = {name: self._count(name) for name in tables.MAIN}
+        counts = {name: self.tally.count(name) for name in tables.MAIN}
         screen.query_one("#views", Bar).put(frame.view_tabs(screen.place, counts, keys, room))
         self._refresh_cards(connections)
         if rows is not None:
             self._refresh_notes(rows, connections)
         self.refresh_footer()
+
+    def refresh_title(self, connections: list[Connection]) -> None:
+        """Where one is, what is fresh, whether one is armed; tinted where the object at hand is protected."""
+        screen = self._screen
+        now, room = screen.runtime.clock.now(), screen.size.width
+        state = frame.lock(connections, now, read_only=screen.runtime.commands.arming.read_only)
+        notes = [Part("slow line  ", "held")] if screen.low_bandwidth else []
+        subjects = {ref.connection for ref in screen.subjects}
+        protected = next((item.ref.name for item in connections if item.protected and item.ref.name in subjects), "")
+        title = screen.query_one("#title", Bar)
+        title.put(*frame.title(screen.place, connections, now, state, room, notes, protected))
+        title.set_class(bool(protected), "protected")
+        title.set_class(state.armed, "armed")
 
     def refresh_footer(self) -> None:
         """Which keys are possible now."""
@@ -54,28 +61,13 @@ class Framing:
         screen.query_one("#footer", Bar).put(*frame.footer(screen.registry, situation, room, marks))
         screen.detail.next_steps = tuple(frame.next_steps(screen.registry, situation))
 
-    def _count(self, name: str) -> frame.Count:
-        table, store = tables.TABLES[name], self._screen.runtime.store
-        revisions = tuple(store.revision(kind) for kind in table.kinds)
-        known = self._counts.get(name)
-        if known is None or known[0] != revisions:
-            found = frame.count(table, (item for kind in table.kinds for item in store.of(kind).values()))
-            known = self._counts[name] = (revisions, found)
-        return known[1]
-
     def _refresh_cards(self, connections: list[Connection]) -> None:
         screen = self._screen
         cards = screen.query_one(Cards)
         if cards.display:
-            store = screen.runtime.store
-            kinds = (*(kind for kind in bridge_view.BRIDGE.kinds if kind != "Connection"), "Operation")
-            found = (item for kind in kinds for item in store.of(kind).values())
             height = screen.size.height
-            cards.put(
-                bridge_view.cards(connections, found, screen.context()),
-                max(min((height - 14) // 9, 3), 1),
-                brief=height < 30 or screen.has_class("below"),
-            )
+            found = bridge_view.counted_cards(connections, self.tally.places, self.tally.running, screen.context())
+            cards.put(found, max(min((height - 14) // 9, 3), 1), brief=height < 30 or screen.has_class("below"))
 
     def _refresh_notes(self, rows: Rows, connections: list[Connection]) -> None:
         screen = self._screen

@@ -57,8 +57,10 @@ class MainScreen(Screen[None]):
         self._bridge = StoreBridge(runtime.store, self._take)
         self._detail_bridge = StoreBridge(runtime.store, self._take_detail)
         self._detail_bridge.flushes_per_second = 4
+        self._tally_bridge = StoreBridge(runtime.store, self._take_tally)
+        self._tally_bridge.flushes_per_second = 2
         self._end_look: Callable[[], None] = lambda: None
-        self._framing = Framing(self)
+        self.framing = Framing(self)
         self._ticker: Timer | None = None
         self._quiet: Timer | None = None
 
@@ -81,12 +83,15 @@ class MainScreen(Screen[None]):
         """Show the first place."""
         self.query_one("#empty", TextPane).can_focus = False
         self._ticker = self.set_interval(_TICK, self.tick)
+        self.framing.tally.count_all()
+        self._tally_bridge.watch(self.framing.tally.kinds)
         self.show_place(self.history.here)
 
     def on_unmount(self) -> None:
         """Look at nothing any more."""
         self._bridge.close()
         self._detail_bridge.close()
+        self._tally_bridge.close()
         self._end_look()
 
     # -- the parts
@@ -232,6 +237,11 @@ class MainScreen(Screen[None]):
         if connections_changed or not len(self.table.rows):
             self.refresh_frame()
 
+    def _take_tally(self, dirty: frozenset[Ref]) -> None:
+        self.framing.tally.take(dirty)
+        if not self.low_bandwidth:
+            self.refresh_frame()
+
     def _take_detail(self, _dirty: frozenset[Ref]) -> None:
         if self.detail.display:
             self.detail.refresh_now(self.context())
@@ -259,11 +269,11 @@ class MainScreen(Screen[None]):
     def refresh_frame(self) -> None:
         """Say again where one is, what is fresh and what can be pressed."""
         if self.is_mounted:
-            self._framing.refresh(self.rows)
+            self.framing.refresh(self.rows)
 
     def refresh_footer(self) -> None:
         """Which keys are possible now."""
-        self._framing.refresh_footer()
+        self.framing.refresh_footer()
 
     # -- the detail pane
 
@@ -314,7 +324,8 @@ class MainScreen(Screen[None]):
     def on_resource_table_moved(self, event: ResourceTable.Moved) -> None:
         """The pane follows the cursor of the list."""
         if event.table is self.table:
-            self.refresh_frame()
+            self.framing.refresh_title(self.connections())
+            self.refresh_footer()
             if not self.in_detail:
                 self.show_detail()
 

@@ -73,7 +73,7 @@ class OperationScreen(ModalScreen[None]):
         now = self._runtime.clock.now()
         self.query_one("#headline", Bar).put(operation_headline(found, now))
         pane = self.query_one("#steps", TextPane)
-        room = max(pane.scrollable_content_region.width, 30)
+        room = max(pane.room, 30)
         pane.put(operation_lines(found, now, room), keep_place=True)
         ours = found.ref.uid in self._runtime.commands.running
         keys = [

@@ -130,7 +130,7 @@ class Cards(Widget):
     def _second(self, card: Card, size: int) -> list[Part]:
         counts = [Part(f" {GLYPHS[health]}{number}", TONES[health]) for health, number in card.counts]
         if card.operations:
-            counts.append(Part(f" ▸{card.operations}", "busy"))
+            counts.append(Part(f" »{card.operations}", "busy"))
         room = size - 4 - sum(cell_len(part.text) for part in counts)
         return [Part("   "), Part(fit_text(card.phase.text, max(room, 0)), card.phase.tone), *counts]
 

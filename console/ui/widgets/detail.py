@@ -177,7 +177,7 @@ class Detail(Vertical):
     def _described(self, resource: Resource | None) -> list[Line]:
         if resource is None or self.ref is None:
             return [line(Part("It was removed, or its target no longer tells about it.", "muted"))]
-        room = max(self.size.width - 3, 20)
+        room = max(self.text.room, 20)
         sections = describe.describe(
             resource,
             self._context_now,

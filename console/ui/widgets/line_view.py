@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from rich.style import Style
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -13,22 +16,30 @@ class LineView(ScrollView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id)
         self._painted: dict[int, Strip] = {}
+        self._ground: Style | None = None
+
+    @property
+    def ground(self) -> Style:
+        """The widget's own style, which costs too much to be worked out for each line."""
+        if self._ground is None:
+            self._ground = self.rich_style
+        return self._ground
 
     def make_line(self, y: int, width: int) -> Strip:
         """Line ``y`` of the screen as it should look now."""
-        return Strip.blank(width, self.rich_style)
+        return Strip.blank(width, self.ground)
 
     def paint_all(self) -> None:
         """Everything looks different."""
         self._painted.clear()
         self.refresh()
 
-    def paint_changes(self) -> None:
-        """Make the visible lines and paint those that differ from what was painted last."""
+    def paint_changes(self, lines: Iterable[int] | None = None) -> None:
+        """Make the visible lines (or only these) and paint those that differ from what was painted last."""
         if not self.is_mounted:
             return
         width = self.size.width
-        for y in range(self.size.height):
+        for y in range(self.size.height) if lines is None else lines:
             old = self._painted.get(y)
             if old is None:
                 continue
@@ -47,6 +58,7 @@ class LineView(ScrollView):
     def notify_style_update(self) -> None:
         """Another theme: everything looks different."""
         super().notify_style_update()
+        self._ground = None
         self.paint_all()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -208,7 +208,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         self._steered = True
         if ref is None:
             return
-        changed = ref != self._cursor
+        changed, before = ref != self._cursor, self._place
         self._cursor, self._place = ref, index
         height = self.size.height - _HEADER
         top = self.scroll_offset.y
@@ -216,7 +216,8 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=index, animate=False, force=True)
         elif height > 0 and index >= top + height:
             self.scroll_to(y=index - height + 1, animate=False, force=True)
-        self.paint_changes()
+        top = self.scroll_offset.y
+        self.paint_changes({before - top + _HEADER, index - top + _HEADER})
         if changed:
             self.post_message(self.Moved(self, ref))
 
@@ -278,7 +279,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
 
     def make_line(self, y: int, width: int) -> Strip:
         """One line, counted from the top of the table."""
-        ground = self.rich_style
+        ground = self.ground
         if y < _HEADER:
             return self._window(
                 header_segments(self._placed, self._header_style(ground), self.sort_key, self.sort_reverse, self._tones),

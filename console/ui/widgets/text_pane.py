@@ -74,7 +74,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._wrap_all()
         else:
             for entry in new:
-                self._take(entry, self._room)
+                self._take(entry, self.room)
             self._resize_canvas()
         if self.following:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
@@ -136,7 +136,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     # -- painting
 
     @property
-    def _room(self) -> int:
+    def room(self) -> int:
         """Cells for text; one is left free before the scrollbar."""
         return max(self.scrollable_content_region.width - 1, 1)
 
@@ -148,7 +148,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             self._widest = max(self._widest, width(entry.parts))
 
     def _wrap_all(self) -> None:
-        room = self._room
+        room = self.room
         self._wrapped_for = (room, self.wrapped)
         self._pieces, self._widest = [], 0
         for entry in self.lines:
@@ -156,11 +156,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._resize_canvas()
 
     def _resize_canvas(self) -> None:
-        self.virtual_size = Size(self._widest if not self.wrapped else self._room, len(self._pieces))
+        self.virtual_size = Size(self._widest if not self.wrapped else self.room, len(self._pieces))
 
     def on_resize(self) -> None:
         """Wrap for the new width, keeping the end in view if it is followed."""
-        if self._wrapped_for != (self._room, self.wrapped):
+        if self._wrapped_for != (self.room, self.wrapped):
             self._wrap_all()
         if self.following:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
