@@ -26,5 +26,5 @@ async def ground(request: pytest.FixtureRequest) -> AsyncIterator[Ground]:
     async with DemoFleet(speed=0) as fleet:
         endpoint = fleet.endpoint("atlas")
         headers = {"Authorization": f"Bearer {endpoint.token}"}
-        async with httpx.AsyncClient(base_url=endpoint.url, headers=headers, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=endpoint.url, headers=headers, trust_env=False, verify=False) as client:
             yield Ground(client, "demo")

@@ -17,10 +17,10 @@ def client_of(fleet: DemoFleet, name: str, **more: str) -> httpx.AsyncClient:
     """A client to one target; the caller closes it."""
     endpoint = fleet.endpoint(name)
     if endpoint.socket:
-        transport = httpx.AsyncHTTPTransport(uds=str(endpoint.socket))
+        transport = httpx.AsyncHTTPTransport(uds=str(endpoint.socket), verify=False)
         return httpx.AsyncClient(transport=transport, base_url="http://docker", timeout=20)
     headers = {"Authorization": f"Bearer {endpoint.token}", **more}
-    return httpx.AsyncClient(base_url=endpoint.url, headers=headers, timeout=20, trust_env=False)
+    return httpx.AsyncClient(base_url=endpoint.url, headers=headers, timeout=20, trust_env=False, verify=False)
 
 
 @pytest.fixture
