@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from contextlib import suppress
 
 from console.cli.command import Command, Options, Outside, UsageError
@@ -21,15 +22,36 @@ def run(arguments: list[str], outside: Outside | None = None) -> int:
         options = parse(build_parser(COMMANDS), arguments)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.USAGE
+    stopped: list[int] = []
     try:
-        ended = asyncio.run(carry_out(options, outside))
+        ended = asyncio.run(_until_stopped(options, outside, stopped))
         outside.out.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except asyncio.CancelledError:
+        return 128 + stopped[0] if stopped else Exit.INTERRUPTED
     except BrokenPipeError:
         _let_go_of(outside)
         return Exit.BROKEN_PIPE
     return ended
+
+
+async def _until_stopped(options: Options, outside: Outside, stopped: list[int]) -> Exit:
+    """Run the command so that being told to end (a dropped line, a service manager) still closes what is open.
+
+    The screen sees to its own signals, since it has a terminal to restore.
+    """
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        stopped.append(number)
+        if task is not None:
+            task.cancel()
+
+    if options.command not in ("", "demo"):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, stop, number)
+    return await carry_out(options, outside)
 
 
 async def carry_out(options: Options, outside: Outside) -> Exit:
