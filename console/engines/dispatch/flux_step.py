@@ -85,20 +85,15 @@ def flux_step(obj: JsonObject | None, started: Started, slack: float) -> Step:
     if suspend_token:
         return _after_suspend(obj, started, slack, seen)
 
-    running = Step(Progress(Outcome.RUNNING), seen=seen)
     if started.overdue:
         # Nothing is kept: whatever ends before the suspend is handled is judged then.
         return Step(_settling(""), suspend=True, seen=seen)
-    if handled(obj, token) or (annotation(obj) != token and seen and stood_in(obj, token)):
-        return Step(_settling(""), suspend=True, seen=seen, verdict=apply_verdict(obj, started, slack, final=False))
-    if annotation(obj) == token:
-        return running
     if not seen and (started.recovered or started.unconfirmed is not None):
         # The suspend is the fence: it moves the resourceVersion, so a resume still on its way can't land any more.
         return Step(_settling(""), suspend=True, seen=seen)
-    if stood_in(obj, token):
+    if handled(obj, token) or stood_in(obj, token):
         return Step(_settling(""), suspend=True, seen=seen, verdict=apply_verdict(obj, started, slack, final=False))
-    return running
+    return Step(Progress(Outcome.RUNNING), seen=seen)
 
 
 def _while_deleting(obj: JsonObject, started: Started, seen: bool) -> Step:

@@ -17,7 +17,7 @@ from console.engines.dispatch.flux_reading import annotation, last_handled, susp
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import KUSTOMIZATIONS
 from console.errors import QuarterdeckError
-from tests.engines.dispatch.world import SHOP, Asking, FluxWorld, eventually
+from tests.engines.dispatch.world import Asking, FluxWorld, eventually
 
 Body = Callable[[FluxWorld], Awaitable[None]]
 BODIES: list[Any] = []
@@ -36,22 +36,22 @@ def body(*ids: str) -> Callable[[Body], Body]:
 
 async def hold(world: FluxWorld) -> FluxClient:
     """Take ``shop`` into hold, and wait until that is handled."""
-    await world.client.suspend(SHOP)
+    await world.client.suspend(world.name)
 
     async def complete() -> bool:
-        return (await world.client.suspension(SHOP)).complete
+        return (await world.client.suspension(world.name)).complete
 
     await eventually(complete)
     return world.client
 
 
 async def ask(world: FluxWorld, commit: str, reason: Reason = Reason.FOREIGN_COMMIT) -> Started:
-    return await world.client.request(SHOP, Asking(world.token(), commit, reason).ask(world.binding))
+    return await world.client.request(world.name, Asking(world.token(), commit, reason).ask(world.binding))
 
 
 async def end(world: FluxWorld, started: Started) -> Progress:
     async def look() -> Progress | None:
-        progress = await world.client.progress(SHOP, started)
+        progress = await world.client.progress(world.name, started)
         return progress if progress.outcome.complete else None
 
     found: Progress = await eventually(look, 120, every=1)
@@ -77,7 +77,7 @@ async def a_held_kustomization_applies_exactly_the_commit_and_is_held_again(worl
     ended = await end(world, started)
     assert ended.outcome is Outcome.SUCCEEDED
     assert ended.applied_revision.endswith(commit)
-    assert (await world.client.suspension(SHOP)).complete
+    assert (await world.client.suspension(world.name)).complete
 
 
 @body("R2", "R4")
@@ -96,9 +96,9 @@ async def a_flux_resume_after_the_suspend_is_undone(world: FluxWorld) -> None:
     await hold(world)
     started = await ask(world, await world.push())
     await until_handled(world, started.token)
-    first = (await world.client.progress(SHOP, started)).suspend_token
+    first = (await world.client.progress(world.name, started)).suspend_token
     await world.flux("resume")
-    second = await world.client.progress(SHOP, started)
+    second = await world.client.progress(world.name, started)
     assert second.suspend_token not in ("", first)
     await end(world, started)
     assert suspended(await world.shop())
@@ -109,7 +109,7 @@ async def a_stamp_over_the_handled_suspend_does_not_matter(world: FluxWorld) -> 
     await hold(world)
     started = await ask(world, await world.push())
     await until_handled(world, started.token)
-    await world.client.progress(SHOP, started)
+    await world.client.progress(world.name, started)
     await world.stamp("X")
     assert (await end(world, started)).outcome is Outcome.SUCCEEDED
 
@@ -119,7 +119,7 @@ async def a_resume_and_suspend_in_quick_succession_is_noticed(world: FluxWorld) 
     await hold(world)
     started = await ask(world, await world.push())
     await until_handled(world, started.token)
-    first = (await world.client.progress(SHOP, started)).suspend_token
+    first = (await world.client.progress(world.name, started)).suspend_token
     await world.flux("resume")
     await world.flux("reconcile")
     await world.flux("suspend")
@@ -141,7 +141,7 @@ async def a_resume_takes_the_field_from_a_flux_suspend(world: FluxWorld) -> None
 @body("L1")
 async def a_release_leaves_nothing_of_us(world: FluxWorld) -> None:
     await hold(world)
-    assert await world.client.release(SHOP) == ""
+    assert await world.client.release(world.name) == ""
     obj = await world.shop()
     assert "suspend" not in obj["spec"]
     assert REQUESTED_AT not in obj["metadata"].get("annotations", {})
@@ -151,18 +151,18 @@ async def a_release_leaves_nothing_of_us(world: FluxWorld) -> None:
 async def a_release_takes_the_field_back_from_a_flux_suspend(world: FluxWorld) -> None:
     await world.flux("suspend")
     await hold(world)
-    assert await world.client.release(SHOP) == ""
+    assert await world.client.release(world.name) == ""
     assert not suspended(await world.shop())
 
 
 @body("V8", "V7", "L4")
 async def a_parent_that_applies_suspend_blocks_us_and_is_named(world: FluxWorld) -> None:
     await world.flux("suspend")
-    assert (await world.client.validate(SHOP)).ok
+    assert (await world.client.validate(world.name)).ok
     await world.parent_applies(True)
-    verdict = await world.client.validate(SHOP)
+    verdict = await world.client.validate(world.name)
     assert verdict.reason == "SuspendOwnedElsewhere"
-    assert await world.client.release(SHOP) != ""
+    assert await world.client.release(world.name) != ""
 
 
 @body("R27")
@@ -179,15 +179,15 @@ async def a_resume_bound_to_an_older_version_changes_nothing(world: FluxWorld) -
 async def no_write_makes_a_deleted_kustomization_anew(world: FluxWorld) -> None:
     await hold(world)
     before = await world.shop()
-    await world.client.release(SHOP)
+    await world.client.release(world.name)
     await world.delete()
     flux = world.client._flux
     for write in (flux.resume(before, "T"), flux.suspend(before), flux.give_up(before), flux.take_back(before)):
         with pytest.raises(QuarterdeckError):
             await write
-    assert await world.client.release(SHOP) == ""
+    assert await world.client.release(world.name) == ""
     with pytest.raises(QuarterdeckError):
-        await world.objects.get(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
+        await world.objects.get(KUSTOMIZATIONS, world.name.namespace, world.name.name)
 
 
 @body("P21")
@@ -203,7 +203,7 @@ async def an_operation_is_taken_up_by_another_process(world: FluxWorld) -> None:
     await hold(world)
     first = await ask(world, await world.push())
     await until_handled(world, first.token)
-    await world.client.progress(SHOP, first)
+    await world.client.progress(world.name, first)
     again = Started(
         outcome=RequestOutcome.RESUMED,
         token=first.token,

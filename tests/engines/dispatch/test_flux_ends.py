@@ -112,6 +112,17 @@ async def test_a_resume_that_never_landed_is_fenced_by_a_suspend() -> None:
         assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
 
 
+@pytest.mark.scenario("dispatch:R30")
+async def test_the_fence_does_not_wait_for_a_request_that_is_not_handled() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        await world.flux("reconcile")
+        world.api.fail("apply", KUSTOMIZATIONS, UnclearAnswer("connection lost"))
+        started = await world.client.request(SHOP, Asking(commit=A, reason=Reason.REPAIR).ask())
+        assert (await step(world, started)).outcome is Outcome.SETTLING
+        assert world.suspends == 1
+
+
 @pytest.mark.scenario("dispatch:P28")
 async def test_a_resume_that_arrives_after_the_fence_is_refused() -> None:
     async with simulated() as world:

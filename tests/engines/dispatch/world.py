@@ -86,6 +86,11 @@ class FluxWorld(Protocol):
         """What ``shop`` applies."""
         ...
 
+    @property
+    def name(self) -> ObjectName:
+        """Where ``shop`` is."""
+        ...
+
     def token(self) -> str:
         """A token that was never used."""
         ...
@@ -135,6 +140,7 @@ class Simulated:
         return self.source, self.kustomize
 
     binding = WANT
+    name = SHOP
 
     def token(self) -> str:
         return self.tokens.new()
