@@ -50,6 +50,7 @@ GRAPH_TABLES = """
         namespace TEXT NOT NULL,
         project TEXT NOT NULL,
         run_id TEXT NOT NULL,
+        owner TEXT NOT NULL,
         beat REAL NOT NULL,
         PRIMARY KEY (namespace, project)
     ) STRICT;

@@ -127,26 +127,27 @@ class GraphStore:
         statement = "INSERT OR REPLACE INTO graph_intent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         await self._database.write(lambda db: db.execute(statement, row))
 
-    async def lock_run(self, project: str, run_id: str) -> str:
+    async def lock_run(self, project: str, run_id: str, owner: str) -> str:
         """Take or renew the lock, also from a holder that has not renewed it for a minute. Returns another holder's run id."""
         now = self._clock.now().timestamp()
 
         def work(db: sqlite3.Connection) -> str:
             db.execute(
-                "INSERT INTO graph_run_lock VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET run_id = excluded.run_id, beat = excluded.beat WHERE run_id = excluded.run_id OR beat < ?",
-                (self._namespace, project, run_id, now, now - STALE_SECONDS),
+                "INSERT INTO graph_run_lock VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET run_id = excluded.run_id, owner = excluded.owner, beat = excluded.beat "
+                "WHERE owner = excluded.owner OR beat < ?",
+                (self._namespace, project, run_id, owner, now, now - STALE_SECONDS),
             )
-            query = "SELECT run_id FROM graph_run_lock WHERE namespace = ? AND project = ?"
-            holder: str = db.execute(query, (self._namespace, project)).fetchone()[0]
-            return "" if holder == run_id else holder
+            query = "SELECT run_id, owner FROM graph_run_lock WHERE namespace = ? AND project = ?"
+            held_by, holder = db.execute(query, (self._namespace, project)).fetchone()
+            return "" if holder == owner else str(held_by)
 
         return await self._database.write(work)
 
-    async def unlock_run(self, project: str, run_id: str) -> None:
-        """Give the lock back, if this run has it."""
-        statement = "DELETE FROM graph_run_lock WHERE namespace = ? AND project = ? AND run_id = ?"
-        await self._database.write(lambda db: db.execute(statement, (self._namespace, project, run_id)))
+    async def unlock_run(self, project: str, owner: str) -> None:
+        """Give the lock back, if this owner has it."""
+        statement = "DELETE FROM graph_run_lock WHERE namespace = ? AND project = ? AND owner = ?"
+        await self._database.write(lambda db: db.execute(statement, (self._namespace, project, owner)))
 
     async def put_run(self, project: str, report: RunReport) -> None:
         """Keep the report of a run."""

@@ -99,14 +99,14 @@ async def test_an_intent_goes_with_its_record(storage: InMemoryStorage | GraphSt
 
 
 async def test_the_lock_has_one_holder(storage: InMemoryStorage | GraphStore) -> None:
-    assert await storage.lock_run("p", "first") == ""
-    assert await storage.lock_run("p", "first") == ""
-    assert await storage.lock_run("p", "second") == "first"
-    assert await storage.lock_run("other", "second") == ""
+    assert await storage.lock_run("p", "run", "first") == ""
+    assert await storage.lock_run("p", "run", "first") == ""
+    assert await storage.lock_run("p", "run", "second") == "run"
+    assert await storage.lock_run("other", "run", "second") == ""
     await storage.unlock_run("p", "second")
-    assert await storage.lock_run("p", "second") == "first"
+    assert await storage.lock_run("p", "later", "second") == "run"
     await storage.unlock_run("p", "first")
-    assert await storage.lock_run("p", "second") == ""
+    assert await storage.lock_run("p", "later", "second") == ""
 
 
 async def test_reports_are_kept(storage: InMemoryStorage | GraphStore) -> None:
@@ -194,18 +194,18 @@ async def test_namespaces_do_not_see_each_other(database: Database) -> None:
     assert await two.list_resources("p") == []
     await two.delete_resource("p", RECORD)
     assert await one.list_resources("p") == [RECORD]
-    assert await one.lock_run("p", "r") == await two.lock_run("p", "s") == ""
+    assert await one.lock_run("p", "r", "1") == await two.lock_run("p", "s", "2") == ""
 
 
 async def test_a_lock_that_is_not_renewed_for_a_minute_can_be_taken(database: Database) -> None:
     clock = SteppedClock()
     store = GraphStore(database, KeySealer(KEY), clock=clock)
-    assert await store.lock_run("p", "gone") == ""
+    assert await store.lock_run("p", "gone", "1") == ""
     clock.at += timedelta(seconds=59)
-    assert await store.lock_run("p", "next") == "gone"
+    assert await store.lock_run("p", "next", "2") == "gone"
     clock.at += timedelta(seconds=2)
-    assert await store.lock_run("p", "next") == ""
-    assert await store.lock_run("p", "gone") == "next"
+    assert await store.lock_run("p", "next", "2") == ""
+    assert await store.lock_run("p", "gone", "1") == "next"
 
 
 async def test_another_key_does_not_open_what_was_sealed(database: Database) -> None:

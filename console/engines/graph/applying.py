@@ -153,6 +153,9 @@ class _Making:
     async def create(self, replaces: str = "") -> Deployed:
         """Make it. An intent stands before the call, so that a crash leaves a trace."""
         run, identity, traits = self._run, self._ticket.identity, self._traits
+        if run.stopping:
+            # The old one went while the run was being cancelled; the new one is for the next run to make.
+            raise asyncio.CancelledError
         new_id = self._world.reuse.pop(identity, "") or run.new_id()
         await run.saver.begin(
             Intent(

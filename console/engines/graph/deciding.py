@@ -151,11 +151,12 @@ def _all_new(resolved: Resolved, model: Any) -> tuple[tuple[Path, Any, Any], ...
 
 
 def typed(value: Mapping[str, Any], model: Any) -> Any:
-    """Stored data as the model's type, or as it is where the model has moved on."""
+    """Stored data as the model's type, or as it is where the model has moved on. The result is the receiver's to change."""
+    own = copy_nested(value)
     try:
-        return convert(value, model)
+        return convert(own, model)
     except msgspec.ValidationError:
-        return dict(value)
+        return own
 
 
 def merged_output(previous: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,11 @@ class Slots:
         if hand_out:
             self.hand_out()
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more is given out."""
+        return self._closed
+
     def close(self) -> None:
         """Give out nothing more."""
         self._closed = True
@@ -72,9 +77,11 @@ class Lease:
         self._held = held
 
     async def acquire(self) -> None:
-        """Wait for a place, unless one is held."""
+        """Wait for a place, unless one is held. Once nothing more is given out, this raises ``CancelledError``."""
         if self._held:
             return
+        if self._slots.closed:
+            raise asyncio.CancelledError
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def granted() -> None:
@@ -97,7 +104,8 @@ class Lease:
     async def sleep(self, seconds: float) -> None:
         """Wait without holding the place, so that a resource in trouble does not slow the rest."""
         self.release()
-        await asyncio.sleep(seconds)
+        if not self._slots.closed:
+            await asyncio.sleep(seconds)
         await self.acquire()
 
 

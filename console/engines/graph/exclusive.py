@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from console.engines.graph.errors import Busy, LockLost
+from console.engines.graph.ids import uuid7
 from console.engines.ports.storage import LocksRuns, ResourceStorage
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -30,14 +31,16 @@ async def exclusive(
         raise Busy(project, running[project])
     running[project] = run_id
     heartbeat: asyncio.Task[None] | None = None
+    # Run ids come from callers, and two processes may well use the same; who holds the lock must be beyond doubt.
+    owner = uuid7()
     locked = False
     try:
         if isinstance(storage, LocksRuns):
-            holder = await storage.lock_run(project, run_id)
+            holder = await storage.lock_run(project, run_id, owner)
             if holder:
                 raise Busy(project, holder)
             locked = True
-            heartbeat = asyncio.get_running_loop().create_task(_renew(storage, project, run_id, lost))
+            heartbeat = asyncio.get_running_loop().create_task(_renew(storage, project, run_id, owner, lost))
         yield
     finally:
         try:
@@ -45,16 +48,16 @@ async def exclusive(
                 heartbeat.cancel()
                 await asyncio.wait([heartbeat])
             if locked and isinstance(storage, LocksRuns):
-                await finished_anyway(storage.unlock_run(project, run_id))
+                await finished_anyway(storage.unlock_run(project, owner))
         finally:
             del running[project]
 
 
-async def _renew(storage: LocksRuns, project: str, run_id: str, lost: Callable[[LockLost], None]) -> None:
+async def _renew(storage: LocksRuns, project: str, run_id: str, owner: str, lost: Callable[[LockLost], None]) -> None:
     while True:
         await asyncio.sleep(HEARTBEAT_SECONDS)
         # A renewal that fails is no loss yet: the next one may succeed, and the run's own writes show a broken storage anyway.
-        (holder,) = await asyncio.gather(storage.lock_run(project, run_id), return_exceptions=True)
+        (holder,) = await asyncio.gather(storage.lock_run(project, run_id, owner), return_exceptions=True)
         if isinstance(holder, str) and holder:
             lost(LockLost(project, holder))
             return

@@ -20,7 +20,7 @@ class InMemoryStorage:
         self._records: dict[str, dict[tuple[str, str, str], Deployed]] = {}
         self._intents: dict[str, dict[str, Intent]] = {}
         self._runs: dict[str, list[RunReport]] = {}
-        self._locks: dict[str, tuple[str, float]] = {}
+        self._locks: dict[str, tuple[str, str, float]] = {}
 
     async def list_resources(self, project: str) -> list[Deployed]:
         """All records of the project."""
@@ -44,18 +44,18 @@ class InMemoryStorage:
         """Remember that a create begins."""
         self._intents.setdefault(project, {})[intent.id] = intent
 
-    async def lock_run(self, project: str, run_id: str) -> str:
+    async def lock_run(self, project: str, run_id: str, owner: str) -> str:
         """Take or renew the lock; the holder's run id if another has it."""
         now = asyncio.get_running_loop().time()
-        holder, beat = self._locks.get(project, ("", 0.0))
-        if holder and holder != run_id and now - beat < STALE_SECONDS:
-            return holder
-        self._locks[project] = (run_id, now)
+        holder, held_by, beat = self._locks.get(project, ("", "", 0.0))
+        if holder and holder != owner and now - beat < STALE_SECONDS:
+            return held_by
+        self._locks[project] = (owner, run_id, now)
         return ""
 
-    async def unlock_run(self, project: str, run_id: str) -> None:
+    async def unlock_run(self, project: str, owner: str) -> None:
         """Give the lock back."""
-        if self._locks.get(project, ("", 0.0))[0] == run_id:
+        if project in self._locks and self._locks[project][0] == owner:
             del self._locks[project]
 
     async def put_run(self, project: str, report: RunReport) -> None:

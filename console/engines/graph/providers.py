@@ -16,6 +16,18 @@ DEFAULT_TIMEOUT = 120.0
 DEFAULT_READY_TIMEOUT = 600.0
 
 
+class TellsProgress(Protocol):
+    """Tells the operator how far an operation has come."""
+
+    def __call__(self, text: str, done: int = 0, total: int = 0) -> None:
+        """A line of text, and so many steps of a total where they can be counted."""
+        ...
+
+
+def _untold(text: str, done: int = 0, total: int = 0) -> None:
+    """Nobody listens."""
+
+
 class Previous(msgspec.Struct, Generic[In, Out], frozen=True, kw_only=True):
     """What was stored before an update. Data that no longer fits the model comes as plain dicts."""
 
@@ -42,7 +54,7 @@ class Request(msgspec.Struct, Generic[In, Out], frozen=True, kw_only=True):
     previous: Previous[In, Out] | None = None
     config_changed: bool = False
     sources_changed: bool = False
-    progress: Callable[[str, int, int], None] = lambda text, done, total: None
+    progress: TellsProgress = _untold
     open_source: Callable[[str], Awaitable[AsyncIterator[bytes]]] | None = None
 
 

@@ -47,12 +47,15 @@ class KeepsIntents(Protocol):
 class LocksRuns(Protocol):
     """One run per project at a time, between processes as well."""
 
-    async def lock_run(self, project: str, run_id: str) -> str:
-        """Take the lock, or renew it if this run has it. Returns "" on success, else the run id of the holder."""
+    async def lock_run(self, project: str, run_id: str, owner: str) -> str:
+        """Take the lock, or renew it if this owner has it. Returns "" on success, else the run id of the holder.
+
+        ``owner`` is unique to one run of one process; ``run_id`` is what people know it by.
+        """
         ...
 
-    async def unlock_run(self, project: str, run_id: str) -> None:
-        """Give the lock back; nothing happens if this run does not have it."""
+    async def unlock_run(self, project: str, owner: str) -> None:
+        """Give the lock back; nothing happens if this owner does not have it."""
         ...
 
 

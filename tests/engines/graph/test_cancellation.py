@@ -130,3 +130,36 @@ async def test_a_resource_waiting_for_its_next_try_is_cancelled_at_once(world: W
     with pytest.raises(asyncio.CancelledError):
         await run
     assert asyncio.get_running_loop().time() == pytest.approx(60, abs=0.1)
+
+
+async def test_a_replacement_that_was_cancelled_after_its_delete_is_finished_by_the_next_run(world: World) -> None:
+    storage = PlainStorage(world)
+    engine = reconciler(world, storage)
+    await engine.reconcile("1", PROJECT, graph(concat("a", "one", kind="single")))
+    world.scripts["delete a"] = [takes_its_time]
+    run = asyncio.create_task(engine.reconcile("2", PROJECT, graph(concat("a", "two", kind="single"))))
+    await asyncio.sleep(1)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert world.of("create") == ["a"]
+    assert storage.names == []
+    await engine.reconcile("3", PROJECT, graph(concat("a", "two", kind="single")))
+    assert [text for _identity, text in world.objects.values()] == ["two"]
+
+
+async def test_an_operation_that_fails_while_being_cancelled_is_not_tried_again(world: World) -> None:
+    async def breaks_off() -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            raise OSError("connection lost") from None
+
+    world.scripts["create a"] = [breaks_off]
+    run = asyncio.create_task(reconciler(world, PlainStorage(world)).reconcile("r", PROJECT, graph(concat("a"))))
+    await asyncio.sleep(1)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert world.of("create") == ["a"]
+    assert asyncio.get_running_loop().time() == pytest.approx(1, abs=0.2)

@@ -77,11 +77,12 @@ async def test_a_second_run_of_a_project_is_told_of_the_first_and_other_projects
     world.delays = {"a": 5.0}
     storage = InMemoryStorage()
     engine = reconciler(world, storage)
+    second = "second" if same_process else "first"
     other = engine if same_process else reconciler(world, storage)
     first = asyncio.create_task(engine.reconcile("first", PROJECT, graph(concat("a"))))
     await asyncio.sleep(1)
     with pytest.raises(Busy, match="first") as caught:
-        await other.reconcile("second", PROJECT, graph(concat("a")))
+        await other.reconcile(second, PROJECT, graph(concat("a")))
     assert caught.value.holder == "first"
     await other.reconcile("third", "elsewhere", graph(concat("b")))
     assert not first.done()
@@ -91,7 +92,7 @@ async def test_a_second_run_of_a_project_is_told_of_the_first_and_other_projects
 
 async def test_a_lock_whose_holder_is_gone_can_be_taken_after_a_minute(world: World) -> None:
     storage = InMemoryStorage()
-    assert await storage.lock_run(PROJECT, "dead") == ""
+    assert await storage.lock_run(PROJECT, "r1", "dead") == ""
     with pytest.raises(Busy):
         await reconciler(world, storage).reconcile("r1", PROJECT, EMPTY)
     await asyncio.sleep(61)
@@ -115,8 +116,8 @@ async def test_a_run_whose_lock_was_taken_stops(world: World) -> None:
         reconciler(world, storage).reconcile("sleeper", PROJECT, graph(concat("a"), concat("b", after=[("concat", "a")])))
     )
     await asyncio.sleep(1)
-    await storage.unlock_run(PROJECT, "sleeper")
-    await storage.lock_run(PROJECT, "thief")
+    storage.forget_locks()
+    await storage.lock_run(PROJECT, "thief", "another process")
     with pytest.raises(LockLost, match="thief"):
         await run
     assert world.of("create") == ["a"]
