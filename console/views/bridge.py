@@ -14,13 +14,12 @@ from console.model.kubernetes import TRIGGER_KINDS, Trigger
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import Resource
-from console.views import columns, connections, formats, services, words
+from console.views import columns, connections, formats, services, triggers, words
 from console.views.cells import Cell, Column, Context, Table, cell, trouble_first
 from console.views.glyphs import attention, glyph
 
 _ALWAYS = (*TRIGGER_KINDS, "Stack", "Container")
-_SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
-_IN_TROUBLE = ("HelmRelease", *_SOURCES, "SwarmService", "SwarmNode")
+_IN_TROUBLE = ("HelmRelease", *triggers.ARTIFACT_KINDS, "SwarmService", "SwarmNode")
 
 
 def on_bridge(resource: Resource) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from console.model.connections import Connection
 from console.model.health import Health
 from console.model.kubernetes import KubeObject, Trigger
 from console.model.resource import Resource
@@ -26,7 +27,7 @@ MARK: Column[Resource] = Column(
 
 def _where(resource: Resource, context: Context) -> Cell:
     name = resource.ref.connection
-    if context.fresh(name):
+    if isinstance(resource, Connection) or context.fresh(name):
         return cell(name, "muted")
     old = formats.age(context.heard(name), context.now)
     return cell(f"{name} ({old} old)" if old else f"{name} (stale)", "warn")

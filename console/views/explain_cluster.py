@@ -9,6 +9,7 @@ from console.model.health import Condition, Health
 from console.model.kubernetes import KubeObject, Namespace, Pod, Trigger, Workload
 from console.model.resource import Resource
 from console.views import formats, reasons, words
+from console.views.triggers import ARTIFACT_KINDS
 
 Three = tuple[str, str, str]
 _SILENT = "It is not well and does not say why."
@@ -127,11 +128,7 @@ def _next_by_itself(item: Trigger) -> str:
 
 def kube_object(item: KubeObject) -> Three:
     """A source, a release, a provider."""
-    holds = (
-        f"It holds {formats.revision(item.revision)}."
-        if item.revision
-        else formats.sentence(item.summary) or "It holds nothing yet."
-    )
+    holds = _holds(item)
     if item.suspended or item.health is Health.HELD:
         by = f" by {item.suspended_by}" if item.suspended_by else ""
         return (f"It is suspended{by}.", holds, "It stays so until somebody resumes it.")
@@ -150,6 +147,14 @@ def kube_object(item: KubeObject) -> Three:
                 holds,
                 "What depends on it gets nothing new until it is well.",
             )
+
+
+def _holds(item: KubeObject) -> str:
+    if item.revision:
+        return f"It holds {formats.revision(item.revision)}."
+    if item.ref.kind in ARTIFACT_KINDS and item.summary:
+        return f"It points to {item.summary} and holds nothing of it yet."
+    return formats.sentence(item.summary) or "It holds nothing yet."
 
 
 def workload(item: Workload, neighbours: tuple[Resource, ...]) -> Three:

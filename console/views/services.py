@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model.docker import Container
-from console.views import columns, formats
+from console.views import columns, formats, words
 from console.views.cells import Cell, Column, Context, Table, cell
 from console.views.glyphs import attention
 
@@ -16,8 +16,8 @@ def own_service(container: Container) -> bool:
 
 
 def service_name(container: Container) -> str:
-    """The service that a container runs; a container started by hand is its own service."""
-    return container.service or container.ref.name
+    """The service that a container runs, with its number among several; a container started by hand is its own service."""
+    return f"{container.service}{words.replica(container)}" if container.service else container.ref.name
 
 
 def ready_word(container: Container) -> str:

@@ -7,16 +7,8 @@ from console.model.kubernetes import TRIGGER_KINDS, KubeObject, Trigger
 from console.views import columns, formats, words
 from console.views.cells import ABSENT, EMPTY, Cell, Column, Context, Table, cell, prose
 
-SOURCE_KINDS = (
-    "GitRepository",
-    "OCIRepository",
-    "HelmRepository",
-    "HelmChart",
-    "Bucket",
-    "GitTarget",
-    "GitProvider",
-    "ClusterProvider",
-)
+ARTIFACT_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
+SOURCE_KINDS = (*ARTIFACT_KINDS, "GitTarget", "GitProvider", "ClusterProvider")
 
 
 def condition_cell(condition: Condition | None, generation: int) -> Cell:

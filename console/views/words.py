@@ -4,6 +4,7 @@ revision, and what there is to say about it. Each is a pure function that dispat
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from console.model.connections import Connection
@@ -16,6 +17,7 @@ from console.views import formats
 from console.views.cells import ABSENT, EMPTY, Cell, Context, Tone, cell, prose
 from console.views.glyphs import attention, word
 
+_REPLICA = re.compile(r"-r(\d{1,4})\Z")
 KIND_WORDS = {
     "SwarmService": "Swarm service",
     "SwarmNode": "Node",
@@ -43,10 +45,20 @@ def short_kind(resource: Resource) -> str:
 def title(resource: Resource) -> str:
     """The name of an object as it heads a pane and stands in a list: ``shop/web``; app and service for a container."""
     if isinstance(resource, Container) and resource.service:
-        return f"{resource.app}/{resource.service}" if resource.app else resource.service
+        name = f"{resource.service}{replica(resource)}"
+        return f"{resource.app}/{name}" if resource.app else name
     if isinstance(resource, Operation):
         return f"{resource.verb} {resource.target.path}"
     return resource.ref.path
+
+
+def replica(container: Container) -> str:
+    """`` #2`` for a container that isn't the first of its service: its number is a label of compose, or ends its name."""
+    number = container.labels.get("com.docker.compose.container-number", "")
+    if not number.isdecimal():
+        found = _REPLICA.search(container.ref.name)
+        number = str(int(found[1]) + 1) if found else ""
+    return f" #{number}" if number not in ("", "1") else ""
 
 
 def failed(condition: Condition | None) -> bool:

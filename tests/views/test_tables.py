@@ -216,3 +216,17 @@ def test_a_context_knows_connections_by_name() -> None:
 def test_an_operation_is_judged_by_its_own_word_not_by_the_health(operation: str, shown: str, tone: str) -> None:
     entry = words.operation(samples.trigger(operation=operation))
     assert (entry.text, entry.tone) == (shown, tone)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "shown"),
+    [
+        ("shop-api-1", {"com.docker.compose.container-number": "1"}, "shop/api"),
+        ("shop-api-2", {"com.docker.compose.container-number": "2"}, "shop/api #2"),
+        ("api-12ab34cd", {}, "shop/api"),
+        ("api-12ab34cd-r1", {}, "shop/api #2"),
+    ],
+)
+def test_containers_of_one_service_are_told_apart(name: str, labels: dict[str, str], shown: str) -> None:
+    container = msgspec.structs.replace(samples.CONTAINER, ref=samples.ref("Container", name), labels=labels)
+    assert words.title(container) == shown
