@@ -1,4 +1,4 @@
-"""Builds kube-apiserver and etcd from their Go modules, once, into a cache that outlives the checkout.
+"""Builds kube-apiserver, etcd and kustomize-controller from their Go modules, once, into a cache that outlives the checkout.
 
 Versions are pinned in `gomod/*/go.mod` and part of the file names: a new version is built beside the old. Environment:
 `QUARTERDECK_TEST_CACHE` moves the cache; `KUBEBUILDER_ASSETS` names a folder with ready binaries, used when they are there.
@@ -59,6 +59,14 @@ APISERVER = Program(
     # Without these the server calls itself v0.0.0, which no real cluster does.
     "-X k8s.io/component-base/version.gitVersion={version} "
     "-X k8s.io/component-base/version.gitMajor={major} -X k8s.io/component-base/version.gitMinor={minor}",
+)
+
+
+KUSTOMIZE_CONTROLLER = Program(
+    "kustomize-controller",
+    "kustomize-controller",
+    "github.com/fluxcd/kustomize-controller",
+    "github.com/fluxcd/kustomize-controller",
 )
 
 

@@ -137,7 +137,17 @@ class Engine:
     def docker(self, *argv: str, check: bool = True, timeout: float = STARTED) -> str:
         """Run the docker command line against this engine and return its standard output (a configuration of its own)."""
         config = self._place.folder("docker-config")
-        return run(CLI, "--config", str(config), "-H", self.url, *argv, check=check, timeout=timeout, DOCKER_CONTEXT="")
+        return run(
+            CLI,
+            "--config",
+            str(config),
+            "-H",
+            self.url,
+            *argv,
+            check=check,
+            timeout=timeout,
+            environment={"DOCKER_CONTEXT": ""},
+        )
 
     def client(self, timeout: float = HAPPENED) -> httpx.Client:
         """A plain HTTP client of the Engine API (relative paths), for what a test wants to see or set up itself."""

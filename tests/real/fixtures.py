@@ -10,6 +10,8 @@ import pytest
 
 from tests.real import definitions
 from tests.real.docker_engine import DockerEngine
+from tests.real.flux import FluxLab
+from tests.real.git import GitServer
 from tests.real.kube import KubeServer
 from tests.real.place import Place
 from tests.real.registry import Registry
@@ -114,3 +116,26 @@ def kube(kube_server: KubeServer) -> KubeServer:
 def namespace(kube: KubeServer) -> str:
     """A new namespace on `kube`."""
     return kube.namespace()
+
+
+@pytest.fixture(scope="session")
+def flux_lab(place: Place) -> Iterator[FluxLab]:
+    """The run's kustomize-controller and its own API server, as the last test left them. Tests want `flux`."""
+    need("flux")
+    with FluxLab(place) as lab:
+        yield lab
+
+
+@pytest.fixture
+def flux(flux_lab: FluxLab) -> FluxLab:
+    """A live kustomize-controller; take a namespace of your own from `flux.kube.namespace()`."""
+    flux_lab.mend()
+    return flux_lab
+
+
+@pytest.fixture(scope="session")
+def git(place: Place) -> Iterator[GitServer]:
+    """Git repositories over HTTP on loopback; each test commits to a repository of its own name."""
+    need("git")
+    with GitServer(place) as server:
+        yield server

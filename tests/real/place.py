@@ -5,6 +5,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -68,10 +69,13 @@ class Place:
         """A name no other server in this place has; each server takes one when it is made."""
         return f"{name}{next(self._serial)}"
 
-    def spawn(self, name: str, *argv: str, log: Path | None = None, **environment: str) -> Process:
-        """Start a server; it is recorded under `name` and ended with the place at the latest."""
+    def spawn(self, name: str, *argv: str, environment: Mapping[str, str] | None = None) -> Process:
+        """Start a server; it is recorded under `name` and ended with the place at the latest.
+
+        `environment` is added to this process's own.
+        """
         record = self.root / leftovers.PIDS / name
-        process = Process(name, argv, log or self.folder("log") / f"{name}.log", record, environment)
+        process = Process(name, argv, self.folder("log") / f"{name}.log", record, environment or {})
         self._processes.append(process)
         return process
 

@@ -102,12 +102,11 @@ def wait_until(condition: Callable[[], object], what: str, timeout: float = HAPP
         time.sleep(pause)
 
 
-def run(*argv: str, check: bool = True, timeout: float = STARTED, stdin: str | None = None, **environment: str) -> str:
+def run(*argv: str, check: bool = True, timeout: float = STARTED, environment: Mapping[str, str] | None = None) -> str:
     """Run a short command and return its standard output.
 
     Raises `HarnessError` with both streams when it fails (unless `check` is off) or takes longer than `timeout` seconds.
     """
-    source: dict[str, object] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     try:
         done = subprocess.run(
             argv,
@@ -115,14 +114,14 @@ def run(*argv: str, check: bool = True, timeout: float = STARTED, stdin: str | N
             capture_output=True,
             timeout=timeout,
             check=False,
-            env={**os.environ, **environment},
-            **source,  # type: ignore[call-overload]  # either an input or no standard input, never both
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
         )
     except subprocess.TimeoutExpired as late:
         raise HarnessError(f"{' '.join(argv)}: not done within {timeout:g} s") from late
     if check and done.returncode:
         raise HarnessError(f"{' '.join(argv)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return str(done.stdout)
+    return done.stdout
 
 
 class Process:

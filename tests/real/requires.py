@@ -1,6 +1,6 @@
 """Which real servers can run here, and what happens to a test when one cannot.
 
-By default its tests are skipped with a sentence saying why. `QUARTERDECK_REQUIRE=swarm,docker,ssh,kubernetes,registry` (or
+By default its tests are skipped with a sentence saying why. `QUARTERDECK_REQUIRE=swarm,docker,ssh,kubernetes,registry,flux` (or
 `all`) turns the skip into a failure for the servers it names: continuous integration must not pass by testing nothing.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from tests.real.engine import why_no_engine
-from tests.real.prepare import why_no_kubernetes
+from tests.real.prepare import why_no_flux, why_no_kubernetes
 
 VARIABLE = "QUARTERDECK_REQUIRE"
 
@@ -29,12 +29,18 @@ def _why_no_ssh() -> str:
     return f"not installed: {', '.join(missing)}" if missing else ""
 
 
+def _why_no_git() -> str:
+    return "" if shutil.which("git") else "not installed: git"
+
+
 _PROBES: dict[str, Callable[[], str]] = {
     "swarm": why_no_engine,
     "docker": why_no_engine,
     "registry": _why_no_registry,
     "ssh": _why_no_ssh,
     "kubernetes": why_no_kubernetes,
+    "flux": why_no_flux,
+    "git": _why_no_git,
 }
 
 SERVERS = tuple(_PROBES)

@@ -11,7 +11,7 @@ from tests.real.ssh import ALIAS, SshServer
 
 def _engine_version(ssh: SshServer) -> str:
     path = f"{ssh.tools}:{os.environ['PATH']}"
-    return run(CLI, "-H", ssh.url, "version", "--format", "{{.Server.Version}}", PATH=path)
+    return run(CLI, "-H", ssh.url, "version", "--format", "{{.Server.Version}}", environment={"PATH": path})
 
 
 def test_the_docker_command_line_reaches_the_engine(ssh: SshServer) -> None:
