@@ -116,8 +116,8 @@ def question(plan: Plan) -> tuple[Part, ...]:
         case Strength.REFUSED:
             return (Part("This can't be run.", "bad"),)
         case Strength.COUNT:
-            return (Part("Type the number of objects, "), Part(plan.confirmation, "warn", True), Part(", to confirm"))
+            return (Part("Tab, then type the number of objects, "), Part(plan.confirmation, "warn", True), Part(", to confirm"))
         case Strength.NAME:
-            return (Part("Type "), Part(sanitize(plan.confirmation), "warn", True), Part(" to confirm"))
+            return (Part("Tab, then type "), Part(sanitize(plan.confirmation), "warn", True), Part(" to confirm"))
         case _:
             return (Part("y", "key", True), Part(" runs this plan"))

@@ -17,7 +17,7 @@ from tests.ui.stand_in import NOW, StandIn
 SHA_OLD, SHA_NEW = "4be19d0" + "a" * 33, "9f2c1ab" + "b" * 33
 WEB = Ref("prod-eu", "FluxTrigger", "shop", "web", "uid-web")
 SHOP = Ref("swarm-a", "Stack", "", "shop", "shop")
-API = Ref("edge-3", "Container", "", "shop-api-1", "c0ffee0001")
+API = Ref("edge-3", "Container", "", "shop-api-1", "c-edge-3-api")
 
 
 def _ago(**length: float) -> dict[str, Any]:

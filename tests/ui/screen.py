@@ -53,6 +53,16 @@ class Shown:
         return str(widget.render()) if widget.display else ""
 
     @property
+    def on_main(self) -> bool:
+        """Whether no dialog is open."""
+        return self.app.screen.id == self.app.main.id and not self.app.screen.is_modal
+
+    async def focus(self, selector: str) -> None:
+        """Give the focus to a widget of the present screen."""
+        self.app.screen.query_one(selector).focus()
+        await self.pilot.pause()
+
+    @property
     def table(self) -> ResourceTable:
         """The list."""
         return self.app.main.table

@@ -1,0 +1,282 @@
+"""The way to a write: a key makes a plan, the plan is read, and only a deliberate answer confirms it."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+from textual.widgets import Button, Input
+
+from console.errors import Refused
+from console.model.plan import Intent, Plan
+from console.model.refs import Ref
+from console.runtime.commands import MovedOn
+from console.ui.plan_text import question
+from console.ui.screens import plan as plan_module
+from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen
+from console.ui.screens.operation import OperationScreen
+from console.ui.screens.plan import PlanScreen
+from tests.ui.fleet import API, SHOP
+from tests.ui.screen import Shown, shown
+from tests.ui.stand_in import StandIn, one_field_plan
+
+
+@pytest.fixture(autouse=True)
+def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_module, "GRACE", 0.0)
+
+
+async def _plan(screen: Shown, ref: Ref, key: str, *, arm: bool = True) -> PlanScreen:
+    if arm:
+        screen.app.changing.arm(ref.connection)
+    screen.table.select(ref)
+    await screen.press(key)
+    for _ in range(200):
+        if isinstance(screen.app.screen, PlanScreen):
+            await screen.pilot.pause()
+            return screen.app.screen
+        await screen.pilot.pause(0.02)
+    raise AssertionError(f"no plan came: {screen.message}")
+
+
+async def test_a_key_shows_a_plan_and_writes_nothing() -> None:
+    async with shown() as screen:
+        dialog = await _plan(screen, SHOP, "C")
+        text = screen.text("#steps")
+        assert "Mode.Replicated.Replicas" in text
+        assert "10  →  6" in text
+        assert "4 tasks stop" in text
+        assert "Undo   possible: roll back." in text
+        assert screen.runtime.commands.ran == []
+        assert dialog.focused is dialog.query_one("#cancel")
+
+
+async def test_enter_on_a_fresh_dialog_cancels() -> None:
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        await screen.press("enter")
+        assert screen.on_main
+        assert screen.runtime.commands.ran == []
+
+
+async def test_pressing_the_key_of_the_plan_again_never_confirms() -> None:
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        await screen.press("R", "R", "R")
+        assert screen.runtime.commands.ran == []
+
+
+async def test_one_key_confirms_a_plan_of_low_blast_radius() -> None:
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        await screen.press("y")
+        await screen.settle()
+        assert [(plan.intent.verb, typed) for plan, typed in screen.runtime.commands.ran] == [("restart", "")]
+        assert isinstance(screen.app.screen, OperationScreen)
+
+
+async def test_a_protected_target_wants_its_name_typed() -> None:
+    async with shown() as screen:
+        dialog = await _plan(screen, SHOP, "C")
+        await screen.press("y")
+        assert screen.runtime.commands.ran == []
+        await screen.focus("#typed")
+        await screen.type("sho")
+        await screen.press("enter")
+        assert screen.runtime.commands.ran == []
+        await screen.focus("#typed")
+        await screen.type("shop")
+        assert not dialog.query_one("#run", Button).disabled
+        await screen.press("enter")
+        await screen.settle()
+        assert screen.runtime.commands.ran[0][1] == "shop"
+
+
+async def test_several_objects_want_their_number_typed() -> None:
+    async with shown() as screen:
+        screen.app.changing.arm("edge-1")
+        await screen.press("5")
+        refs = [ref for ref in screen.table.rows if ref.connection == "edge-1"]
+        screen.table.marked |= set(refs)
+        dialog = await _plan(screen, refs[0], "R", arm=False)
+        assert len(dialog.plan.steps) == 2
+        assert "number of objects" in "".join(part.text for part in question(dialog.plan))
+
+
+async def test_pasting_does_not_confirm() -> None:
+    async with shown() as screen:
+        dialog = await _plan(screen, SHOP, "C")
+        typed = dialog.query_one("#typed", Input)
+        typed.focus()
+        await screen.pilot.pause()
+        typed.post_message(events.Paste("shop"))
+        await screen.pilot.pause()
+        assert typed.value == ""
+        assert "Pasting" in dialog.query_one("#answer").text  # type: ignore[attr-defined]
+
+
+async def test_keys_that_were_on_their_way_confirm_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_module, "GRACE", 3600.0)
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        await screen.press("y", "tab", "enter")
+        assert screen.runtime.commands.ran == []
+
+
+async def test_a_target_that_is_not_armed_can_be_looked_at_and_armed_from_the_dialog() -> None:
+    async with shown() as screen:
+        dialog = await _plan(screen, API, "R", arm=False)
+        assert "edge-3 is read-only here." in dialog.query_one("#answer").text  # type: ignore[attr-defined]
+        await screen.press("y")
+        assert screen.runtime.commands.ran == []
+        await screen.press("W")
+        assert screen.runtime.commands.arming.armed("edge-3")
+        await screen.press("y")
+        await screen.settle()
+        assert len(screen.runtime.commands.ran) == 1
+
+
+async def test_a_plan_that_no_longer_fits_is_replaced_by_the_new_one() -> None:
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        fresh = one_field_plan(Intent(verb="restart", targets=(API,)), no_undo="x")
+        screen.runtime.commands.refusal = MovedOn("The world moved: another container.", fresh)
+        await screen.press("y")
+        await screen.settle()
+        dialog = screen.app.screen
+        assert isinstance(dialog, PlanScreen)
+        assert dialog.plan is fresh
+        assert "This is the new plan" in dialog.query_one("#answer").text  # type: ignore[attr-defined]
+
+
+async def test_a_refusal_is_said_in_the_dialog() -> None:
+    async with shown() as screen:
+        await _plan(screen, API, "R")
+        screen.runtime.commands.refusal = Refused("Operation 12 already writes to api.", "Wait for it.")
+        await screen.press("y")
+        await screen.settle()
+        assert "already writes" in screen.app.screen.query_one("#answer").text  # type: ignore[attr-defined]
+
+
+async def test_a_forbidden_plan_can_not_be_run() -> None:
+    async with shown() as screen:
+        intent = Intent(verb="sweep", targets=(SHOP,))
+        screen.runtime.commands.plans["sweep"] = one_field_plan(intent, forbidden="It would leave the swarm without a quorum.")
+        dialog = await _plan(screen, SHOP, "X")
+        assert "without a quorum" in screen.text("#steps")
+        assert not dialog.can_run
+        assert not dialog.query_one("#run").display
+
+
+async def test_nothing_to_do_is_said() -> None:
+    async with shown() as screen:
+        intent = Intent(verb="apply", targets=(SHOP,))
+        screen.runtime.commands.plans["apply"] = Plan(intent=intent, nothing="all five services are as declared")
+        await _plan(screen, SHOP, "A")
+        assert "Nothing to do: all five services are as declared." in screen.text("#steps")
+
+
+async def test_a_change_that_is_impossible_says_why() -> None:
+    async with shown() as screen:
+        await screen.press("T")
+        assert "can't be done with a FluxTrigger here" in screen.message
+
+
+async def test_a_target_that_is_not_live_is_not_written_to() -> None:
+    async with shown() as screen:
+        ref = next(ref for ref in screen.table.rows if ref.connection == "edge-7" and ref.kind == "Container")
+        screen.table.select(ref)
+        await screen.press("R")
+        assert "isn't live" in screen.message
+
+
+async def test_the_action_menu_offers_what_the_backend_offers() -> None:
+    async with shown() as screen:
+        await screen.press("a")
+        assert isinstance(screen.app.screen, ChooseScreen)
+        await screen.press("enter")
+        for _ in range(100):
+            if isinstance(screen.app.screen, PlanScreen):
+                break
+            await screen.pilot.pause(0.02)
+        assert isinstance(screen.app.screen, PlanScreen)
+        assert screen.app.screen.plan.intent.verb == "apply"
+
+
+async def test_holding_asks_for_a_reason_first() -> None:
+    async with shown() as screen:
+        await screen.press("H")
+        assert isinstance(screen.app.screen, ChooseScreen)
+        await screen.press("enter")
+        assert isinstance(screen.app.screen, AskScreen)
+        await screen.type("INC-4211")
+        await screen.press("enter", "enter")
+        for _ in range(100):
+            if isinstance(screen.app.screen, PlanScreen):
+                break
+            await screen.pilot.pause(0.02)
+        assert isinstance(screen.app.screen, PlanScreen)
+        assert screen.app.screen.plan.intent.reason == "INC-4211"
+
+
+async def test_a_diff_only_shows_the_plan() -> None:
+    async with shown() as screen:
+        dialog = await _plan(screen, SHOP, "equals_sign")
+        assert not dialog.can_run
+        await screen.press("y")
+        assert screen.runtime.commands.ran == []
+
+
+async def test_arming_is_shown_wherever_one_looks_and_can_be_taken_back() -> None:
+    async with shown() as screen:
+        await screen.press("colon")
+        await screen.type("write swarm-a 5m")
+        await screen.press("enter")
+        await screen.settle()
+        assert "ARMED swarm-a" in screen.bar("title")
+        await screen.press("6")
+        assert "ARMED swarm-a" in screen.bar("title")
+        await screen.press("colon")
+        await screen.type("read")
+        await screen.press("enter")
+        await screen.settle()
+        assert "ARMED" not in screen.bar("title")
+
+
+async def test_a_read_only_console_never_arms() -> None:
+    def setup(runtime: StandIn) -> None:
+        runtime.connect("edge-1")
+        runtime.commands.arming.read_only = True
+
+    async with shown(setup=setup) as screen:
+        await screen.press("colon")
+        await screen.type("write edge-1")
+        await screen.press("enter")
+        assert "--read-only" in screen.message
+        assert "read-only for good" in screen.bar("title")
+
+
+async def test_an_operation_shows_its_steps_and_what_it_waits_for() -> None:
+    async with shown() as screen:
+        await screen.press("3", "enter")
+        assert isinstance(screen.app.screen, OperationScreen)
+        text = screen.text("#steps")
+        assert "Job migrate  waits for 1 of 1 pods running" in text
+        assert "Waits for  Job pay/migrate" in text
+        await screen.press("escape")
+        assert screen.on_main
+
+
+async def test_leaving_while_an_operation_runs_asks_first() -> None:
+    async with shown() as screen:
+        screen.runtime.commands.running = ("op-sync-core",)
+        await screen.press("ctrl+c")
+        assert isinstance(screen.app.screen, QuitScreen)
+        await screen.press("enter")
+        assert screen.app.is_running
+        assert screen.on_main
+
+
+async def test_leaving_without_operations_just_leaves() -> None:
+    async with shown() as screen:
+        await screen.press("ctrl+c")
+        assert screen.app.return_code == 0
