@@ -60,7 +60,7 @@ class Applying:
         if decision.action is not Action.NONE or record is None:
             return partial(self._work, ticket, traits, resolved, decision, record)
         self._outputs[identity] = record.output
-        if self._gate_needed(identity, traits):
+        if self._gate_needed(identity, traits, touched=False):
             return partial(self._gate_only, ticket, traits, record)
         run.ledger.finish(ticket, Outcome.UNCHANGED)
         return None
@@ -74,10 +74,12 @@ class Applying:
                 return f"parent {parent} {'failed' if failed else 'was not made'}"
         return None
 
-    def _gate_needed(self, identity: Identity, traits: Traits) -> bool:
-        """An unchanged resource is only asked whether it is ready where a child is about to rely on it."""
+    def _gate_needed(self, identity: Identity, traits: Traits, *, touched: bool) -> bool:
+        """One that was not touched is only asked whether it is ready where a child is about to rely on it."""
+        if traits.wait_ready is None:
+            return False
         children = self._run.layout.children.get(identity, ())
-        return traits.wait_ready is not None and any(self._outlook.decisions[child].action.writes for child in children)
+        return touched or any(self._outlook.decisions[child].action.writes for child in children)
 
     async def _gate_only(self, ticket: Ticket, traits: Traits, record: Deployed, lease: Lease) -> None:
         lease.release()
@@ -106,7 +108,8 @@ class Applying:
                 ticket.reached = Outcome.CREATED
         lease.release()
         self._outputs[identity] = fresh.output
-        if traits.wait_ready is not None and not run.stopping:
+        gated = self._gate_needed(identity, traits, touched=ticket.reached is not Outcome.UNCHANGED)
+        if gated and not run.stopping:
             await run.wait_ready(ticket, traits, run.stored_request(ticket, fresh))
 
     def _settled(self, identity: Identity, task: asyncio.Task[None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from console.engines.graph.errors import PermanentError, Retryable
 from console.engines.graph.retries import cause_of
 from console.engines.graph.telling import Teller
 from console.errors import QuarterdeckError
@@ -124,8 +125,10 @@ class Ledger:
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line: our own by their sentence, others with their type in front."""
+    """An error in one line: our own with their hint, a provider's own words as they are, others with their type in front."""
     if isinstance(error, QuarterdeckError):
-        return error.message
+        return error.sentence()
     text = str(error)
+    if text and isinstance(error, PermanentError | Retryable):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -197,3 +197,12 @@ async def test_a_gate_that_will_not_open_skips_the_children_without_a_failure(wo
     assert report.outcome == "succeeded"
     assert report.of("concat", "child").reason == "parent suspended"
     assert storage.names == ["child", "g"]
+
+
+async def test_new_dependencies_alone_do_not_ask_the_gate(world: World) -> None:
+    gate = Gated()
+    gate.open.set()
+    engine = reconciler(world, PlainStorage(world), registry=kinds(world, gated=gate))
+    await engine.reconcile("1", PROJECT, graph(concat("a"), resource("gated", "g")))
+    await engine.reconcile("2", PROJECT, graph(concat("a"), resource("gated", "g", after=AFTER_A)))
+    assert gate.asked == 1

@@ -39,7 +39,7 @@ async def test_a_failed_parent_skips_its_child_and_nothing_else(world: World) ->
     wanted = graph(
         concat("a"), concat("b"), concat("c", after=[("concat", "a"), ("concat", "b")]), concat("d", after=[("concat", "c")])
     )
-    with pytest.raises(ReconcileError, match=r"concat/a: .*no such image") as caught:
+    with pytest.raises(ReconcileError, match=r"concat/a: no such image") as caught:
         await reconciler(world, storage).reconcile("r", PROJECT, wanted)
     assert storage.names == ["b"]
     assert world.of("create") == ["a", "b"]
