@@ -7,6 +7,8 @@ from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import ConditionReason, Reason
 from console.engines.dispatch.faults import DispatchError, PermanentError, RetryableError, StaleError
 from console.engines.dispatch.flux_reading import suspend_owners
+from console.engines.dispatch.holding import Following, followed, keep_held
+from console.engines.dispatch.judgement import Condition
 from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger
 from console.engines.dispatch.resources import trigger_view
 from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRef, Verdict
@@ -135,6 +137,18 @@ class LocalTriggers:
             raise RetryableError(verdict.message) if failed else PermanentError(verdict.reason, verdict.message)
         await self._note(trigger, holding=True)
         return await (await self._clients.flux(trigger.cluster)).suspend(trigger.key.ref)
+
+    async def keep(self, trigger: LocalTrigger, following: Following) -> tuple[Condition, bool]:
+        """Keep what is held suspended, whoever resumed it; returns ``Held`` and whether to look again soon.
+
+        Nothing is done for what this console does not hold. :raises DispatchError: a read or the suspend failed.
+        """
+        record = await self._store.local_record(trigger.ref)
+        if not record.holding:
+            return Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False
+        flux = await self._clients.flux(trigger.cluster)
+        applying = followed(following, trigger.ref, record.operation)
+        return await keep_held(flux, trigger.key.ref, applying=applying, fresh=False)
 
     async def release(self, trigger: LocalTrigger) -> str:
         """Hand a Kustomization back; returns the manager that still keeps it suspended, empty when it is resumed.

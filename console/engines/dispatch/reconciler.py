@@ -6,12 +6,12 @@ It writes conditions, source and finalizer, never the operation: that is the sta
 from __future__ import annotations
 
 import copy
-from typing import Protocol
 
 from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.conditions import with_conditions
 from console.engines.dispatch.constants import FIELD_MANAGER, FINALIZER, ConditionReason, Timing
 from console.engines.dispatch.faults import RetryableError
+from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition, Judgement, configured, ready
 from console.engines.dispatch.references import References
 from console.engines.dispatch.resources import TRIGGER_KINDS, TriggerView, held_message
@@ -23,14 +23,6 @@ from console.kit.timing import Clock
 
 _RELEASED = Condition("False", ConditionReason.RESUMED, "it was handed back")
 """Must replace a Held=True: requests go by it."""
-
-
-class Following(Protocol):
-    """The dispatcher as the reconciler sees it."""
-
-    def following(self, trigger: TriggerRef, token: str) -> bool:
-        """Whether an attempt of this process carries out or watches the operation of this token."""
-        ...
 
 
 class TriggerReconciler:
@@ -118,22 +110,13 @@ class TriggerReconciler:
             finalizers = [*(field(trigger.obj, "metadata", "finalizers") or []), FINALIZER]
             await self._set_finalizers(trigger, finalizers)
         flux = await self._clients.flux(trigger.key.cluster)
-        suspension = await flux.suspension(trigger.key.ref)
-        operation = trigger.record.operation
-        if operation is not None and operation.in_flight and self._following.following(trigger.ref, operation.token):
-            return Condition("True", ConditionReason.APPLYING, f"{operation.reason} is being applied"), self._poll
-        if suspension.complete:
-            return Condition("True", ConditionReason.SUSPENDED), 0.0
-        if suspension.suspended and suspension.held:
-            return Condition("False", ConditionReason.SUSPENDING, "the suspend is not handled yet"), self._poll
-        await flux.suspend(trigger.key.ref)
-        reason = ConditionReason.SUSPENDING if not trigger.holding or suspension.suspended else ConditionReason.RESUMED
-        return Condition("False", reason, "it was suspended just now"), self._poll
+        applying = followed(self._following, trigger.ref, trigger.record.operation)
+        condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=not trigger.holding)
+        return condition, self._poll if again else 0.0
 
     async def _let_go(self, trigger: TriggerView) -> tuple[str, float]:
         """Release, then drop the finalizer; returns a note on who keeps it suspended, and seconds to wait if it must wait."""
-        operation = trigger.record.operation
-        if operation is not None and operation.in_flight and self._following.following(trigger.ref, operation.token):
+        if followed(self._following, trigger.ref, trigger.record.operation):
             return "", self._poll
         flux = await self._clients.flux(trigger.key.cluster)
         manager = await flux.release(trigger.key.ref)

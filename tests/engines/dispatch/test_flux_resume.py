@@ -29,6 +29,21 @@ async def test_a_kustomization_replaced_during_the_fetch_is_left_alone() -> None
         assert not asking.recorded
 
 
+async def test_a_source_replaced_during_the_request_makes_it_stale() -> None:
+    async with simulated() as world:
+        asking = Asking(commit=A, reason=Reason.REPAIR)
+        again = {**repository(), "status": world.g["status"]}
+        # The first read of the source is over when the Kustomization is read for the second time.
+        world.api.before(
+            "get",
+            GIT_REPOSITORIES,
+            lambda: world.api.before("get", KUSTOMIZATIONS, lambda: world.recreate(GIT_REPOSITORIES, again)),
+        )
+        with pytest.raises(StaleError, match="replaced"):
+            await world.client.request(SHOP, asking.ask())
+        assert not asking.recorded
+
+
 @pytest.mark.scenario("dispatch:R19")
 async def test_a_source_changed_during_the_fetch_is_a_mismatch() -> None:
     async with simulated() as world:
