@@ -1,5 +1,6 @@
 """What holds for every test: the real servers' fixtures, the order, the reruns, and the form of scenario marks."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -16,6 +17,9 @@ _SCENARIO = re.compile(r"(graph|dispatch|stacks|services):[A-Z]{1,2}[0-9]+[a-z]?
 def pytest_configure(config: pytest.Config) -> None:
     """Offer the real servers to every folder; refuse an unknown name in `QUARTERDECK_REQUIRE` before anything runs."""
     requires.required()
+    # Without this the plugin for async tests makes a loop that nobody closes (Python 3.11, before the first test), and its
+    # warning comes in the middle of whatever runs when the collector finds it.
+    asyncio.set_event_loop(None)
     config.pluginmanager.register(fixtures, "real-servers")
 
 

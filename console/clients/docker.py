@@ -24,7 +24,6 @@ Query = Mapping[str, Any]
 
 _OBJECT: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _MULTIPLEXED = "application/vnd.docker.multiplexed-stream"
-_PING_TIMEOUT = 10.0
 
 
 class Ping(msgspec.Struct, frozen=True):
@@ -55,12 +54,12 @@ class DockerClient:
         """Drop all connections, streams included."""
         await self.http.close()
 
-    async def ping(self) -> Ping:
+    async def ping(self, *, timeout: float = 10.0) -> Ping:
         """Ask for a sign of life and agree on an API version (the newest that both know).
 
         :raises ProtocolError: whatever answers is no engine, or one too old or too new for us.
         """
-        response = await self.http.request("GET", "/_ping", timeout=_PING_TIMEOUT)
+        response = await self.http.request("GET", "/_ping", timeout=timeout)
         offered = _version(response)
         if offered < OLDEST:
             raise errors.ProtocolError(
@@ -149,7 +148,7 @@ class DockerClient:
                 paced = await stack.enter_async_context(aclosing(with_silence(values, silence)))
                 async for event in paced:
                     if event is None:
-                        await self.ping()
+                        await self.ping(timeout=max(2.0, min(silence, 10.0)))
                         quiet += silence
                     else:
                         at = int(event.get("timeNano") or 0)

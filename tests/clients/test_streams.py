@@ -32,9 +32,9 @@ def frame(number: int, payload: bytes) -> bytes:
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line and b"\r" not in line)), st.integers(1, 9))
-def test_lines_come_out_whole_however_the_bytes_arrive(lines: list[bytes], size: int) -> None:
+async def test_lines_come_out_whole_however_the_bytes_arrive(lines: list[bytes], size: int) -> None:
     data = b"".join(line + b"\n" for line in lines)
-    assert asyncio.run(everything(split_lines(pieces(data, size), "it"))) == [(line, True) for line in lines]
+    assert await everything(split_lines(pieces(data, size), "it")) == [(line, True) for line in lines]
 
 
 async def test_a_last_line_without_its_end_is_marked() -> None:
@@ -54,10 +54,10 @@ async def test_a_last_value_without_a_line_feed_still_counts() -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary())), st.integers(1, 20))
-def test_frames_come_out_whole_however_the_bytes_arrive(frames: list[tuple[int, bytes]], size: int) -> None:
+async def test_frames_come_out_whole_however_the_bytes_arrive(frames: list[tuple[int, bytes]], size: int) -> None:
     data = b"".join(frame(number, payload) for number, payload in frames)
     wanted = [({1: "stdout", 2: "stderr"}[number], payload) for number, payload in frames]
-    assert asyncio.run(everything(log_frames(pieces(data, size), "it"))) == wanted
+    assert await everything(log_frames(pieces(data, size), "it")) == wanted
 
 
 @pytest.mark.parametrize("end", range(1, 11))
