@@ -22,8 +22,9 @@ CGROUPS = ".cgroups"
 
 
 def base() -> Path:
-    """The folder of all places of this user on this machine."""
-    return Path(tempfile.gettempdir()) / f"quarterdeck-{os.getuid()}"
+    """The folder of all places of this user on this machine; short, since unix socket paths end at 107 bytes."""
+    chosen = Path(tempfile.gettempdir())
+    return (chosen if len(str(chosen)) <= 24 else Path("/tmp")) / f"quarterdeck-{os.getuid()}"
 
 
 def owner(place: Path) -> Identity | None:
