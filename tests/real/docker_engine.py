@@ -80,7 +80,7 @@ class DockerEngine(Engine):
         images.load(self, self._archive)
 
     def _link(self, place: Place) -> None:
-        """Make the namespace and a link to it, on a network no other run has (the kernel refuses a taken address)."""
+        """Make the namespace and a link to it, on a network of four addresses that nothing on this machine uses."""
         run("ip", "netns", "add", self.namespace)
         ip("link", "set", "lo", "up", namespace=self.namespace)
         ours = self.namespace  # at most 15 bytes
