@@ -140,7 +140,7 @@ class KubernetesApi:
             self._allow("watch", kind, namespace)
             return self.reader.watch(kind, namespace, request)
         self._allow("list", kind, namespace)
-        return self.reader.list(kind, namespace, request)
+        return self.reader.listing(kind, namespace, request)
 
     def _object(self, kind: Kind, namespace: str, name: str, subresource: str, request: Request) -> Answer | Stream:
         if kind.kind == "Pod" and subresource == "log":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 from console.demo.http_server import Answer, Request, Stream
 from console.demo.kube_kinds import Kind
 from console.demo.kube_status import Refusal, expired
-from console.demo.kube_store import KubeStore, Object, Occurrence
+from console.demo.kube_store import Key, KubeStore, Object, Occurrence
 
 _EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
@@ -32,43 +33,48 @@ class Reader:
 
     def __init__(self, store: KubeStore, bookmark_seconds: float = 60.0) -> None:
         self._store = store
-        self._snapshots: OrderedDict[tuple[str, int], list[Object]] = OrderedDict()
+        self._snapshots: OrderedDict[tuple[str, int, str], list[Object]] = OrderedDict()
         self.bookmark_seconds = bookmark_seconds
 
-    def list(self, kind: Kind, namespace: str, request: Request) -> Answer:
+    def listing(self, kind: Kind, namespace: str, request: Request) -> Answer:
         """A list, or one page of it. Raises 400, 410 or 504 as the API server does."""
         limit = _number(request, "limit")
-        version, start = self._store.version, 0
+        version, after = self._store.version, ("", "")
         token = request.first("continue")
         if token:
-            version, start = _open_token(token)
-            if self._store.since(kind.kind, version) is None or (kind.kind, version) not in self._snapshots:
-                raise expired(_EXPIRED_TOKEN, _make_token(self._store.version, start))
-            found = self._snapshots[(kind.kind, version)]
-        else:
-            asked = request.first("resourceVersion")
-            if asked.isdigit() and int(asked) > self._store.version:
-                raise Refusal(
-                    504,
-                    f"Too large resource version: {asked}, current: {self._store.version}",
-                    details={"retryAfterSeconds": 1},
-                )
-            matches = matcher(kind, request)
-            found = [obj for obj in self._store.all(kind.kind, namespace) if matches(obj)]
+            asked_version, after = _open_token(token)
+            # The token that comes with "expired" goes on in the present, which may not be what the first pages showed.
+            version = version if asked_version < 0 else asked_version
+        found = self._snapshots.get((kind.kind, version, request.first("labelSelector"))) if token else None
+        if found is None and token and version != self._store.version:
+            raise expired(_EXPIRED_TOKEN, _make_token(-1, after))
+        if token and self._store.since(kind.kind, version) is None:
+            raise expired(_EXPIRED_TOKEN, _make_token(-1, after))
+        if found is None:
+            found = self._present(kind, namespace, request)
+        start = bisect_right(found, after, key=_key)
         page = found[start : start + limit] if limit else found[start:]
         meta: dict[str, Any] = {"resourceVersion": str(version)}
         left = len(found) - start - len(page)
         if left > 0:
-            self._snapshots[(kind.kind, version)] = found
+            self._snapshots[(kind.kind, version, request.first("labelSelector"))] = found
             while len(self._snapshots) > _SNAPSHOTS:
                 self._snapshots.popitem(last=False)
-            meta |= {"continue": _make_token(version, start + len(page)), "remainingItemCount": left}
+            meta |= {"continue": _make_token(version, _key(page[-1])), "remainingItemCount": left}
         if _reduced(request):
             items = [_partial(obj) for obj in page]
             body = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items}
             return Answer.of_json(body)
         body = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page}
         return Answer.of_json(body)
+
+    def _present(self, kind: Kind, namespace: str, request: Request) -> list[Object]:
+        asked = request.first("resourceVersion")
+        if asked.isdigit() and int(asked) > self._store.version:
+            message = f"Too large resource version: {asked}, current: {self._store.version}"
+            raise Refusal(504, message, details={"retryAfterSeconds": 1})
+        matches = matcher(kind, request)
+        return [obj for obj in self._store.all(kind.kind, namespace) if matches(obj)]
 
     def watch(self, kind: Kind, namespace: str, request: Request) -> Stream:
         """A watch as lines of JSON. One from a forgotten resourceVersion is a 200 whose only event is the error 410."""
@@ -218,14 +224,19 @@ def _number(request: Request, name: str) -> int:
     return int(text or 0)
 
 
-def _make_token(version: int, start: int) -> str:
-    raw = msgspec.json.encode({"v": "meta.k8s.io/v1", "rv": version, "start": start})
+def _key(obj: Object) -> Key:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _make_token(version: int, after: Key) -> str:
+    raw = msgspec.json.encode({"v": "meta.k8s.io/v1", "rv": version, "start": after})
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def _open_token(token: str) -> tuple[int, int]:
+def _open_token(token: str) -> tuple[int, Key]:
     try:
         raw = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        return int(raw["rv"]), int(raw["start"])
+        namespace, name = raw["start"]
+        return int(raw["rv"]), (str(namespace), str(name))
     except (binascii.Error, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         raise Refusal(400, "continue key is not valid") from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Iterator
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -20,11 +23,18 @@ _names = itertools.count()
 class Ground:
     """One Kustomization of its own name on one server."""
 
-    def __init__(self, client: httpx.AsyncClient, server: str, namespace: str = "default") -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, server: str, namespace: str = "default", forget: Callable[[], object] = bool
+    ) -> None:
         self._client = client
         self.server = server
+        self._forget = forget
         self.namespace = namespace
         self.name = f"contract-{next(_names)}"
+
+    @property
+    def collection(self) -> str:
+        return self.path.rpartition("/")[0]
 
     @property
     def path(self) -> str:
@@ -83,8 +93,29 @@ class Ground:
     async def read(self) -> httpx.Response:
         return await self._client.get(self.path)
 
-    async def delete(self) -> None:
-        await self._client.delete(self.path)
+    async def delete(self, **preconditions: str) -> httpx.Response:
+        options = {"preconditions": preconditions} if preconditions else None
+        return await self._client.request("DELETE", self.path, json=options)
+
+    async def create(self, name: str, **labels: str) -> httpx.Response:
+        """Another Kustomization in the same namespace."""
+        meta = {"name": name, "namespace": self.namespace, "labels": labels}
+        body = {"apiVersion": API, "kind": "Kustomization", "metadata": meta, **self.manifest()}
+        return await self._client.post(self.collection, json=body)
+
+    async def list(self, headers: dict[str, str] | None = None, **params: str) -> httpx.Response:
+        return await self._client.get(self.collection, params=params, headers=headers)
+
+    async def forget_history(self) -> None:
+        """Compact the store: what was read before is too old to go on from."""
+        await asyncio.to_thread(self._forget)
+
+    @asynccontextmanager
+    async def watch(self, version: str, **params: str) -> AsyncIterator[AsyncIterator[Object]]:
+        """The events of a watch, decoded; silence of half a minute is an error."""
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "60", **params}
+        async with self._client.stream("GET", self.collection, params=query, timeout=30) as answer:
+            yield _decoded(answer)
 
 
 def done(response: httpx.Response) -> Object:
@@ -130,3 +161,8 @@ def _dotted(tree: Object, above: str) -> Iterator[str]:
         if not below or "." in below:
             yield here
         yield from _dotted(below, here)
+
+
+async def _decoded(answer: httpx.Response) -> AsyncIterator[Object]:
+    async for line in answer.aiter_lines():
+        yield json.loads(line)
