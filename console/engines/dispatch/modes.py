@@ -7,14 +7,14 @@ there are local triggers only.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import msgspec
 
 from console.engines.dispatch.constants import FIELD_MANAGER
 from console.engines.dispatch.revisions import number, text
-from console.engines.dispatch.tokens import instant, written
+from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import ObjectName
 from console.engines.ports.applier import FLUX_TRIGGERS, LEASES, JsonObject, Objects
 from console.errors import Conflict, NotFound, NotServed, QuarterdeckError
@@ -118,7 +118,8 @@ class Leadership:
         spec: JsonObject = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._seconds,
-            "renewTime": written(now),
+            # Kubernetes' MicroTime takes exactly six digits after the point.
+            "renewTime": f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z",
         }
         try:
             if lease is None:

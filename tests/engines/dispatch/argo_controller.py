@@ -50,7 +50,7 @@ class ArgoController:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.5)
             for (_, namespace, name), app in list(self.api._of(APPLICATIONS)):
                 if app.get("operation"):
                     await self._process((namespace, name), app)

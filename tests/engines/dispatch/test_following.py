@@ -32,14 +32,14 @@ async def test_an_operation_that_does_not_end_is_unresolved_once_and_watched_eve
         async with consoles(world) as console:
             await world.kustomize.stop()
             console.request(A, Reason.REPAIR)
-            await eventually(lambda: world.suspends, seconds=400, every=0.1)
+            await eventually(lambda: world.suspends, seconds=400)
             assert console.outcomes[:2] == ["Requested", "Running"]
             assert console.events.reasons() == ["ApplyRequested", "ApplyUnresolved"]
             loop = asyncio.get_running_loop()
             times = [loop.time()]
             count = world.api.reads["Kustomization"]
             while len(times) < 8:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.25)
                 if world.api.reads["Kustomization"] > count:
                     count = world.api.reads["Kustomization"]
                     times.append(loop.time())
