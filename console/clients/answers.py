@@ -23,7 +23,8 @@ _MAYBE_DONE = re.compile(r"timed out|deadline exceeded|leader changed|connection
 class Response(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer. ``request`` says in words what was asked of whom; ``headers`` have lower-case names.
 
-    ``framed``: the answer carried its own length or end mark, so that a cut would have been noticed.
+    ``framed``: the answer carried its own length or end mark, so that a cut would have been noticed. ``safe``: the request
+    changes nothing on the server.
     """
 
     request: str
@@ -31,6 +32,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     content: bytes
     framed: bool = True
+    safe: bool = True
 
     @property
     def text(self) -> str:
@@ -43,7 +45,11 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def json(self) -> Any:
-        """The body as JSON; raises :class:`ProtocolError` saying what it is instead, or :class:`Interrupted` if it was cut."""
+        """The body as JSON.
+
+        :raises ProtocolError: saying what it is instead. :raises Interrupted: it was cut.
+        :raises UnclearAnswer: it can't be read, but the write that it answers has been made.
+        """
         return self.decode(_ANY)
 
     def decode(self, decoder: msgspec.json.Decoder[T]) -> T:
@@ -56,6 +62,9 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     def _not_json(self, error: Exception) -> errors.QuarterdeckError:
         if is_page(self):
             return errors.ProtocolError(f"{self.request} answered {self.status} with {seen(self)}, not JSON", PROXY_HINT)
+        if not self.safe:
+            # The server took the request and called it a success in words that can't be read.
+            return errors.UnclearAnswer(f"{self.request} answered {self.status}, but unreadably: {seen(self)}", LOOK_HINT)
         if isinstance(error, msgspec.ValidationError):
             return errors.ProtocolError(
                 f"{self.request} answered JSON of an unexpected shape: {plain(str(error))}", VERSION_HINT
@@ -69,6 +78,7 @@ _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 PROXY_HINT = "A proxy, gateway or login page answers in the server's place: check the address, proxy-url and HTTPS_PROXY."
 VERSION_HINT = "The server may be of a version that this console does not know."
+LOOK_HINT = "It may have happened: look before doing it again."
 RETRY_HINT = "The connection is made again by itself."
 
 
@@ -123,7 +133,7 @@ def failure(response: Response, *, safe: bool, login_hint: str = "") -> errors.Q
         target = plain(response.headers.get("location", "elsewhere").partition("?")[0])
         return errors.ProtocolError(f"{response.request} redirects to {target}", PROXY_HINT)
     if not safe and (status in {502, 504} or (status >= 500 and _MAYBE_DONE.search(message))):
-        return errors.UnclearAnswer(f"{said} ({status})", "It may have happened all the same: look before doing it again.")
+        return errors.UnclearAnswer(f"{said} ({status})", LOOK_HINT)
     if status == 401:
         return errors.LoginExpired(f"{said} (401)", login_hint or "Log in again for this target; the console then reconnects.")
     if page and status < 500:

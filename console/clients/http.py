@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from console import __version__, errors
-from console.clients.answers import RETRY_HINT, Response, failure
+from console.clients.answers import LOOK_HINT, RETRY_HINT, Response, failure
 from console.clients.endpoint import Endpoint
 from console.clients.transport import WIRE_ERRORS, Exchange, PoolTransport, connection_problem
 
@@ -258,6 +258,7 @@ class HttpClient:
             headers=_headers(response),
             content=response.content,
             framed=_framed(response),
+            safe=safe,
         )
         if _good(answer.status):
             return answer
@@ -269,7 +270,7 @@ class HttpClient:
         if not safe:
             return errors.UnclearAnswer(
                 f"{exchange.request} was sent, but no answer came within {timeout:g} s",
-                "It may have happened: look before doing it again.",
+                LOOK_HINT,
             )
         return errors.TimedOut(f"{exchange.request}: no answer within {timeout:g} s", "The server hangs or is overloaded.")
 

@@ -16,7 +16,7 @@ import httpcore
 import httpx
 
 from console import errors
-from console.clients.answers import RETRY_HINT, plain
+from console.clients.answers import LOOK_HINT, RETRY_HINT, plain
 from console.clients.endpoint import Endpoint, tls_context
 from console.clients.ssh import SshBackend, ssh_hint
 from console.clients.unix_sockets import UnixBackend
@@ -78,6 +78,8 @@ class PoolTransport(httpx.AsyncBaseTransport):
             proxy=_proxy(endpoint.proxy) if endpoint.proxy else None,
             # Each watch and each log holds one for long: a limit would let them starve the short requests.
             max_connections=None,
+            # Over ssh each idle one is a process.
+            max_keepalive_connections=4 if endpoint.ssh else None,
             keepalive_expiry=KEEPALIVE,
             uds=endpoint.uds or None,
             network_backend=backend,
@@ -203,7 +205,7 @@ def connection_problem(error: Exception, exchange: Exchange, endpoint: Endpoint,
     if not safe:
         return errors.UnclearAnswer(
             f"{exchange.request} was sent, but its answer was lost: {words}.",
-            "It may have happened: look before doing it again.",
+            LOOK_HINT,
         )
     if exchange.answered:
         return errors.Interrupted(f"{exchange.request}: the answer broke off: {words}.", RETRY_HINT)

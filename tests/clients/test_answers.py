@@ -115,3 +115,10 @@ def test_json_of_another_shape_names_the_place() -> None:
 
     with pytest.raises(errors.ProtocolError, match=r"\$\.name"):
         answer(200, {"name": 3}).decode(msgspec.json.Decoder(Wanted))
+
+
+def test_a_write_whose_answer_can_not_be_read_is_unclear_unless_a_page_came_instead() -> None:
+    with pytest.raises(errors.UnclearAnswer):
+        msgspec.structs.replace(answer(200, '{"half": ', framed=False), safe=False).json()
+    with pytest.raises(errors.ProtocolError):
+        msgspec.structs.replace(answer(200, PAGE, "text/html"), safe=False).json()
