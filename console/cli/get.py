@@ -18,7 +18,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--connection", action="append", metavar="NAME", help="only this connection (repeatable)")
     parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="only rows with these labels: a=b,c!=d,e")
     parser.add_argument("--problems", action="store_true", help="only rows that need attention")
-    parser.add_argument("--sort", metavar="COLUMN", default="", help="sort by this column; -COLUMN the other way round")
+    parser.add_argument("--sort", metavar="COLUMN", default="", help="sort by this column, by its key or heading")
+    parser.add_argument("-r", "--reverse", action="store_true", help="the other way round")
     parser.add_argument("-w", "--watch", action="store_true", help="go on printing rows as they change")
     parser.add_argument("--timeout", type=float, default=20.0, metavar="SECONDS", help="how long to wait for rows (20)")
 

@@ -35,11 +35,8 @@ class Listing:
         self._table = table
         self._options = options
         self._outside = outside
-        self._descending = options.sort.startswith("-")
-        self._sort = options.sort.removeprefix("-")
-        if self._sort and table.column(self._sort) is None:
-            known = ", ".join(column.key for column in table.columns)
-            raise UsageError(f"{table.name} have no column {self._sort}.", f"There are: {known}.")
+        self._descending = options.reverse
+        self._sort = _column_key(table, options.sort)
         # The shell has split the words already, so each is quoted again for the filter line.
         line = " ".join(
             [*(_quoted(word) for word in options.filter), *([f"-l {options.selector}"] if options.selector else [])]
@@ -189,6 +186,15 @@ class Listing:
                 out.write(f"{event} {sanitize(str(row.ref))}\n")
             case _:
                 out.write(self._printer.row(row, context, "(gone)" if event == "gone" else ""))
+
+
+def _column_key(table: Table[Any], word: str) -> str:
+    """The key of the column that a word means, by key or heading; "" for none given."""
+    columns = [column for column in table.columns if word.lower() in (column.key, column.title.lower())]
+    if word and not columns:
+        known = ", ".join(column.key for column in table.columns)
+        raise UsageError(f"{table.name} have no column {word}.", f"There are: {known}.")
+    return columns[0].key if word else ""
 
 
 def _quoted(word: str) -> str:

@@ -6,6 +6,7 @@ Common options are accepted before and after the command's name; what is said la
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def build_parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
         place = places.add_parser(
             command.name,
             help=command.help,
-            description=command.description,
+            description=textwrap.fill(command.description, 88),
             epilog=f"examples:\n{examples}" if examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[common],
@@ -48,7 +49,13 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
     :raises SystemExit: as argparse does, with code 2 for wrong arguments and 0 after ``--help`` and ``--version``.
     """
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    # argparse takes a list of words only in one piece; those after an option belong to it all the same.
+    words = getattr(options, "filter", None)
+    if rest and (not isinstance(words, list) or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.filter = [*(words or []), *rest]
     for name, value in _DEFAULTS.items():
         if getattr(options, name, None) is None:
             setattr(options, name, value)

@@ -83,7 +83,7 @@ class Entry(Section, frozen=True, kw_only=True):
     """For a ``tcp`` endpoint: a folder with ``ca.pem``, ``cert.pem`` and ``key.pem``."""
 
     labels: dict[str, str] = {}
-    """Your own labels, for filters (``-l region=eu``)."""
+    """Your own labels of the connection, to find it by in the list of connections (``-l region=eu``)."""
 
 
 class Fleet(Section, frozen=True, kw_only=True):

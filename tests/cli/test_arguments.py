@@ -22,6 +22,11 @@ def test_a_common_option_before_the_command_is_not_lost() -> None:
     assert options.fleet == Path("f.yaml") and options.read_only
 
 
+def test_words_of_a_filter_may_stand_after_options() -> None:
+    options = parse(build_parser(COMMANDS), ["get", "pods", "web", "-c", "atlas", "!cart", "--demo"])
+    assert options.filter == ["web", "!cart"] and options.connection == ["atlas"] and options.demo
+
+
 def test_no_command_means_the_screen() -> None:
     assert parse(build_parser(COMMANDS), []).command == ""
 
@@ -49,7 +54,19 @@ def test_what_makes_no_sense_is_a_usage_error(line: str, told: str, tmp_path: Pa
     assert told in ran.err and ran.out == ""
 
 
-@pytest.mark.parametrize("line", ["nonsense", "get", "get stacks -o xml", "completion nonsense", "get stacks --timeout soon"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "get",
+        "get stacks -o xml",
+        "get stacks web --nonsense",
+        "doctor extra",
+        "get stacks --nonsense x",
+        "completion nonsense",
+        "get stacks --timeout soon",
+    ],
+)
 def test_wrong_arguments_end_with_2(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(*line.split(), env=isolated(tmp_path)).code == 2
     assert "usage: quarterdeck" in capsys.readouterr().err

@@ -53,7 +53,10 @@ async def test_json_is_one_object_with_items_states_and_ages(fleet: Fleet) -> No
 
 async def test_names_are_one_id_a_line(fleet: Fleet) -> None:
     ran = await fleet.quarterdeck("get", "st", "-o", "name", "--sort", "name")
-    assert ran.out.splitlines() == [f"harbour:Stack/{name}" for name in ("batch", "mail", "market", "metrics")]
+    names = [f"harbour:Stack/{name}" for name in ("batch", "mail", "market", "metrics")]
+    assert ran.out.splitlines() == names
+    ran = await fleet.quarterdeck("get", "st", "-o", "name", "--sort", "NAME", "-r")
+    assert ran.out.splitlines() == names[::-1]
 
 
 async def test_filters_narrow_and_an_empty_answer_says_why(fleet: Fleet) -> None:
