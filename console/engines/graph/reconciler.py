@@ -93,7 +93,7 @@ class Reconciler:
             raise InvalidGraph(problems)
         run = self._context(run_id, project, layout, fail_fast)
         if mode == "plan":
-            return await told(run, plan_only(run, prune=prune, refresh=refresh is not False))
+            return await told(run, plan_only(run, prune=prune, refresh=refresh is not False), kept=False)
         return await self._exclusively(run, prune, bool(refresh), None)
 
     async def apply(self, run_id: str, plan: Plan, graph: Graph, *, fail_fast: bool = False) -> RunReport:

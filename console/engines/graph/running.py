@@ -36,8 +36,11 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
 
 
-async def told(run: RunContext, work: Awaitable[Done]) -> RunReport:
-    """Do the work between the first and the last event, and turn how it ended into a report or an error."""
+async def told(run: RunContext, work: Awaitable[Done], *, kept: bool = True) -> RunReport:
+    """Do the work between the first and the last event, and turn how it ended into a report or an error.
+
+    ``kept`` says whether storage keeps the report; planning writes nothing at all.
+    """
     loop = asyncio.get_running_loop()
     began = loop.time()
     run.teller.tell(RunStarted, total=len(run.layout.desired))
@@ -58,22 +61,22 @@ async def told(run: RunContext, work: Awaitable[Done]) -> RunReport:
     try:
         done = await work
     except asyncio.CancelledError:
-        await _conclude(run, report("cancelled"))
+        await _conclude(run, report("cancelled"), kept)
         raise
     except GraphError as error:
         failed = report("failed", error=run.teller.mask(error.message))
-        await _conclude(run, failed)
+        await _conclude(run, failed, kept)
         if isinstance(error, StateNotListed):
             raise ReconcileError(failed.error, failed) from error.__cause__
         raise
     failures = run.ledger.failures()
     if failures:
         failed = report("failed", done, _summary(run, failures))
-        await _conclude(run, failed)
+        await _conclude(run, failed, kept)
         first = run.ledger.first_failure if run.fail_fast else failures[0]
         raise ReconcileError(failed.error, failed) from _presentable(run, first or failures[0])
     finished = report("planned" if done.plan is not None else "succeeded", done)
-    await _conclude(run, finished)
+    await _conclude(run, finished, kept)
     return finished
 
 
@@ -125,10 +128,11 @@ def _refuse_unknown_kinds(run: RunContext, world: Situation, prune: bool) -> Non
         )
 
 
-async def _conclude(run: RunContext, report: RunReport) -> None:
+async def _conclude(run: RunContext, report: RunReport, kept: bool) -> None:
     """Keep the report, tell it, and let the listener have the last word."""
     try:
-        await run.saver.end_run(report)
+        if kept:
+            await run.saver.end_run(report)
     except StateNotSaved as error:
         run.teller.log("%s", error.message, warning=True)
     totals = ", ".join(f"{count} {word}" for word, count in report.totals.items())
