@@ -6,9 +6,11 @@ goes wrong on the way surfaces as httpcore's exceptions; :func:`connection_probl
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +21,6 @@ from console import errors
 from console.clients.answers import LOOK_HINT, RETRY_HINT, plain
 from console.clients.endpoint import Endpoint, tls_context
 from console.clients.ssh import SshBackend, ssh_hint
-from console.clients.unix_sockets import UnixBackend
 
 # An idle connection is given up before the usual load balancers forget it, so that a write rarely meets a dead one.
 KEEPALIVE = 30.0
@@ -70,9 +71,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
     def __init__(self, endpoint: Endpoint, certificate: tuple[bytes, bytes] | None = None) -> None:
         self._ssh = SshBackend(endpoint.ssh) if endpoint.ssh else None
         context = tls_context(endpoint, certificate) if endpoint.secure else None
-        backend: httpcore.AsyncNetworkBackend | None = self._ssh or (UnixBackend() if endpoint.uds else None)
-        if endpoint.server_name and backend is None:
-            backend = _NamedTls(httpcore.AnyIOBackend(), urlsplit(endpoint.base_url).hostname or "", endpoint.server_name)
+        self._sockets = _Sockets(urlsplit(endpoint.base_url).hostname or "", endpoint.server_name)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context,
             proxy=_proxy(endpoint.proxy) if endpoint.proxy else None,
@@ -82,21 +81,21 @@ class PoolTransport(httpx.AsyncBaseTransport):
             max_keepalive_connections=4 if endpoint.ssh else None,
             keepalive_expiry=KEEPALIVE,
             uds=endpoint.uds or None,
-            network_backend=backend,
+            network_backend=self._ssh or self._sockets,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request; httpcore's exceptions pass through."""
         url = request.url
-        response = await self._pool.handle_async_request(
-            httpcore.Request(
-                method=request.method,
-                url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
+        sent = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
         )
+        async with self._sockets.closing_on_failure():
+            response = await self._pool.handle_async_request(sent)
         assert isinstance(response.stream, AsyncIterable)
         return httpx.Response(response.status, headers=response.headers, stream=_Body(response.stream))
 
@@ -121,11 +120,31 @@ class _Body(httpx.AsyncByteStream):
             await close()
 
 
-class _NamedTls(httpcore.AsyncNetworkBackend):
-    """Checks the server's certificate against another name (``tls-server-name``), through a proxy's tunnel as well."""
+class _Sockets(httpcore.AsyncNetworkBackend):
+    """Opens sockets; checks the server's certificate against another name (``tls-server-name``), through proxies as well.
 
-    def __init__(self, inner: httpcore.AsyncNetworkBackend, host: str, name: str) -> None:
-        self._inner, self._host, self._name = inner, host, name
+    httpcore forgets a socket whose TLS or SOCKS handshake was cancelled or failed: what a request opened is closed here if it
+    fails.
+    """
+
+    def __init__(self, host: str, name: str) -> None:
+        self._inner = httpcore.AnyIOBackend()
+        self._host, self._name = host, name
+        self._opened: dict[asyncio.Task[Any] | None, httpcore.AsyncNetworkStream] = {}
+
+    @asynccontextmanager
+    async def closing_on_failure(self) -> AsyncIterator[None]:
+        """Around one request of the running task, in which httpcore makes the connection too."""
+        task = asyncio.current_task()
+        try:
+            yield
+        except BaseException:
+            stream = self._opened.pop(task, None)
+            if stream is not None:
+                await stream.aclose()
+            raise
+        finally:
+            self._opened.pop(task, None)
 
     async def connect_tcp(
         self,
@@ -136,10 +155,18 @@ class _NamedTls(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
-        return _NamedStream(stream, self._host, self._name)
+        self._opened[asyncio.current_task()] = stream
+        return _NamedStream(stream, self._host, self._name) if self._name else stream
+
+    async def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        stream = await self._inner.connect_unix_socket(path, timeout, socket_options)
+        self._opened[asyncio.current_task()] = stream
+        return stream
 
     async def sleep(self, seconds: float) -> None:
-        await self._inner.sleep(seconds)
+        await asyncio.sleep(seconds)
 
 
 class _NamedStream(httpcore.AsyncNetworkStream):

@@ -215,6 +215,25 @@ async def test_a_socks_proxy_resolves_the_name(authority: Authority) -> None:
     assert proxy.targets == ["api.internal", "10.9.9.9"]
 
 
+@pytest.mark.parametrize("way", ["tls", "socks", "connect"])
+async def test_a_handshake_that_is_given_up_leaves_no_connection_open(authority: Authority, way: str) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(65536):
+            pass
+        closed.set()
+
+    closed = asyncio.Event()
+    async with listening(silent) as port:
+        here = f"127.0.0.1:{port}"
+        proxy = {"tls": "", "socks": f"socks5://{here}", "connect": f"http://{here}"}[way]
+        client = HttpClient(Endpoint(base_url=f"https://{here}", ca=authority.pem, proxy=proxy))
+        with pytest.raises(errors.Unreachable, match=r"no connection within 0\.2 s"):
+            await client.request("POST", "/", timeout=0.2)
+        async with asyncio.timeout(20):
+            await closed.wait()
+        await client.close()
+
+
 async def test_a_proxy_of_an_unknown_kind_is_a_configuration_error() -> None:
     assert isinstance(await failed(Endpoint(base_url="https://a", proxy="ftp://proxy")), errors.ConfigError)
 
