@@ -52,7 +52,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
     """
 
     TITLE = "quarterdeck"
-    CSS_PATH = "console.tcss"
+    CSS_PATH = Path(__file__).with_name("console.tcss")
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     COMMANDS = {Finder}

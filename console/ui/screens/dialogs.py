@@ -35,7 +35,7 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, registry: Registry) -> None:
         super().__init__()
-        self._registry = registry
+        self._catalogue = registry
 
     def compose(self) -> ComposeResult:
         """Title and text."""
@@ -67,7 +67,7 @@ class HelpScreen(ModalScreen[None]):
     def _fill(self) -> None:
         pane = self.query_one("#steps", TextPane)
         room = max(pane.room, 40)
-        groups = [(name, help_lines(self._registry, name)) for name in GROUPS]
+        groups = [(name, help_lines(self._catalogue, name)) for name in GROUPS]
         pane.put(_columns(groups, room, 2 if room >= 110 else 1))
 
 
