@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ from console.views import formats, reasons, words
 from console.views.triggers import ARTIFACT_KINDS
 
 Three = tuple[str, str, str]
+_IMAGE = re.compile(r'image "([^"]+)"')
 _SILENT = "It is not well and does not say why."
 
 
@@ -28,6 +30,9 @@ def pods_in_words(neighbours: Iterable[Resource]) -> str:
 def _pod_trouble(pod: Pod) -> str:
     if pod.reason.lower().startswith(("can't ", "cannot ")):
         return pod.reason.rstrip(".")
+    image = _IMAGE.search(pod.reason)
+    if image and pod.phase in ("ImagePullBackOff", "ErrImagePull"):
+        return f"can't pull {formats.image_leaf(image[1])}"
     return reasons.PODS.get(pod.phase, f"are {pod.phase}" if pod.phase else "are not well")
 
 
@@ -45,15 +50,15 @@ def trigger(item: Trigger, neighbours: tuple[Resource, ...]) -> Three:
         case Health.BAD | Health.WARN:
             return (_why(item, neighbours), _serving(item, applied, wanted), _way_on(item, applied, wanted))
         case Health.BUSY:
-            doing = f"{wanted or 'A commit'} is being applied"
-            step = formats.sentence(item.operation) if item.operation and " " in item.operation else ""
             return (
-                f"{doing}.",
-                step or formats.sentence(item.reason) or _serving(item, applied, wanted),
+                formats.sentence(item.reason) or f"{wanted or 'A commit'} is being applied.",
+                _serving(item, applied, wanted),
                 "It is well again once everything that it applies is ready.",
             )
         case Health.HELD:
-            return (_holding(item), _serving(item, applied, wanted), "It stays so until somebody releases it.")
+            still = item.held or item.suspended
+            third = "It stays so until somebody releases it." if still else "Nothing is applied until that changes."
+            return (_holding(item), _serving(item, applied, wanted), third)
         case Health.UNKNOWN:
             return (
                 formats.sentence(item.reason) or f"Nothing is known yet of how {words.title(item)} does.",
@@ -101,7 +106,11 @@ def _way_on(item: Trigger, applied: str, wanted: str) -> str:
         return f"{_holding(item)[:-1]}, so nothing is tried again by itself."
     if words.failed(item.configured):
         return "Nothing is applied until its configuration is put right."
-    again = f"It is tried again every {item.interval}" if item.interval else "A new commit, or applying it again, is the way on"
+    again = (
+        f"It is tried again every {formats.interval(item.interval)}"
+        if item.interval
+        else "A new commit, or applying it again, is the way on"
+    )
     back = f"; going back to {applied} is possible too" if applied and wanted and applied != wanted else ""
     return f"{again}{back}."
 
@@ -109,10 +118,14 @@ def _way_on(item: Trigger, applied: str, wanted: str) -> str:
 def _holding(item: Trigger) -> str:
     if item.held:
         return f"It is held by {item.held_by}." if item.held_by else "It is held."
-    return f"It is suspended by {item.suspended_by}." if item.suspended_by else "It is suspended."
+    if item.suspended or not item.reason:
+        return f"It is suspended by {item.suspended_by}." if item.suspended_by else "It is suspended."
+    return formats.sentence(item.reason)
 
 
 def _comparison(item: Trigger) -> str:
+    if " and " in item.source:
+        return "That is what its sources hold." if words.synced_word(item) == "synced" else "It follows its sources."
     source = formats.repository(item.source)
     where = f"{source}@{item.branch}" if source and item.branch else source or "its source"
     return f"That is what {where} holds." if words.synced_word(item) == "synced" else f"It follows {where}."
@@ -120,7 +133,7 @@ def _comparison(item: Trigger) -> str:
 
 def _next_by_itself(item: Trigger) -> str:
     if item.interval:
-        return f"It is compared again every {item.interval}."
+        return f"It is compared again every {formats.interval(item.interval)}."
     if item.automated is False:
         return "The next commit waits for somebody to apply it."
     return "The next commit is applied when it arrives."
@@ -150,18 +163,22 @@ def kube_object(item: KubeObject) -> Three:
 
 
 def _holds(item: KubeObject) -> str:
+    if item.ref.kind == "HelmRelease" and item.revision:
+        return f"Its chart's version is {item.revision}."
     if item.revision:
         return f"It holds {formats.revision(item.revision)}."
     if item.ref.kind in ARTIFACT_KINDS and item.summary:
         return f"It points to {item.summary} and holds nothing of it yet."
-    return formats.sentence(item.summary) or "It holds nothing yet."
+    if item.ref.kind in ARTIFACT_KINDS:
+        return "It holds nothing yet."
+    return f"It stands for {item.summary.rstrip('.')}." if item.summary else "It has nothing more to tell."
 
 
 def workload(item: Workload, neighbours: tuple[Resource, ...]) -> Three:
     """How many pods serve, which are new, what is in the way."""
-    count = f"{item.ready} of {formats.counted(item.wanted, 'pod')}"
     done = item.ref.kind == "Job"
-    serve = f"{count} {'are done' if done else 'are ready'}."
+    verb = "is" if item.wanted == 1 else "are"
+    serve = f"{item.ready} of {formats.counted(item.wanted, 'pod')} {verb} {'done' if done else 'ready'}."
     new = (
         "All of them are of the newest version."
         if item.updated >= item.wanted

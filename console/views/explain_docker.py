@@ -64,7 +64,9 @@ def stack(item: Stack, neighbours: tuple[Resource, ...]) -> Three:
 def swarm_service(item: SwarmService, neighbours: tuple[Resource, ...]) -> Three:
     """How many tasks run, what the update says, and whether there is a way back (stacks.md 6.2 and 6.5)."""
     job = item.mode.endswith("-job")
-    tally = f"{words.tally(item).replace('/', ' of ')} tasks {'are complete' if job else 'run'}."
+    one = item.wanted == 1
+    verb = ("is complete" if one else "are complete") if job else ("runs" if one else "run")
+    tally = f"{words.tally(item).replace('/', ' of ')} {'task' if one else 'tasks'} {verb}."
     update = reasons.UPDATES.get(item.update, "No update has changed its tasks.")
     back = "The version before can be put back." if item.previous else "There is no earlier version to go back to."
     match item.health:
@@ -128,10 +130,11 @@ def container(item: Container, context: Context) -> Three:
     name, version = service_name(item), formats.image_leaf(item.image)
     runs = f"{name} ({version})" if version else name
     if item.state == "running":
-        since = f" since {formats.age(item.started, context.now)}" if item.started else ""
-        first = f"{runs} runs{since}." if item.health is Health.OK or not item.reason else formats.sentence(item.reason)
+        since = formats.age(item.started, context.now)
+        first = f"{runs} runs." if since in ("", "now") else f"{runs} has run for {since}."
         probe = _PROBES.get(item.probe, f"Its health check says: {item.probe}.")
-        return (first, probe, _container_next(item))
+        told = formats.sentence(item.reason)
+        return (first, told if told and item.health is not Health.OK else probe, _container_next(item))
     ended = f" {formats.ago(item.finished, context.now)}" if item.finished else ""
     how = {
         "exited": f"ended with exit code {item.exit_code}{ended}",
@@ -142,26 +145,38 @@ def container(item: Container, context: Context) -> Three:
         "removing": "is being removed",
     }.get(item.state, f"is {item.state or 'in no known state'}")
     memory = "The kernel ended it because it used more memory than it may." if item.oom_killed else ""
-    return (f"{runs} {how}.", memory or formats.sentence(item.reason) or "It serves nothing now.", _container_next(item))
+    told = "Its processes stand still and keep their memory." if item.state == "paused" else formats.sentence(item.reason)
+    return (f"{runs} {how}.", memory or told or "It serves nothing now.", _container_next(item))
 
 
 def _container_next(item: Container) -> str:
     if item.drift:
         return f"It differs from what was declared: {item.drift.rstrip('.')}."
-    if item.restarts:
+    if item.restarts and "restart" not in item.reason:
         return f"It has been restarted {formats.counted(item.restarts, 'time')} since it was made."
     if item.state == "running":
         return "Nothing is to be done." if item.health is Health.OK else "Its logs say more."
     return (
-        "Its logs say how it ended." if item.state in ("exited", "dead", "restarting") else "It waits for somebody to start it."
+        "Its logs say how it ended."
+        if item.state in ("exited", "dead", "restarting")
+        else "It waits for somebody to let it go on."
+        if item.state == "paused"
+        else "It waits for somebody to start it."
     )
 
 
 def swarm_object(item: SwarmObject) -> Three:
     """A network, config, secret or volume."""
     belongs = f"It belongs to the stack {item.stack}." if item.stack else "It belongs to no stack."
+    driver, _, scope = item.detail.partition(" ")
+    if item.ref.kind == "SwarmNetwork" and driver:
+        detail = f"Its driver is {driver}, its scope {scope}." if scope else f"Its driver is {driver}."
+    elif item.ref.kind == "Volume" and driver:
+        detail = f"Its driver is {driver}."
+    else:
+        detail = formats.sentence(item.detail)
     return (
         f"{item.ref.name} is there.",
-        formats.sentence(item.detail) or belongs,
-        belongs if item.detail else "Its content is not read by this console.",
+        detail or belongs,
+        belongs if detail else "Its content is not read by this console.",
     )

@@ -65,6 +65,11 @@ def timestamp(at: datetime | None) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at else ""
 
 
+def interval(text: str) -> str:
+    """A Go duration without its zero parts: ``10m0s`` becomes ``10m``."""
+    return re.sub(r"(?<=[hm])0[ms](?!s)", "", re.sub(r"(?<=[hm])0s\Z", "", text)) or text
+
+
 def size(number: float) -> str:
     """Bytes in powers of 1024 with three digits at most: ``512B``, ``1.5K``, ``24M``, ``1.2G``."""
     if number < 1_000:

@@ -53,6 +53,11 @@ def test_a_failed_apply_names_the_pods_and_the_commit_that_still_serves() -> Non
     )
 
 
+def test_the_kubelets_words_for_a_missing_image_become_plain() -> None:
+    pod = changed(samples.POD, reason='Back-off pulling image "registry.example/shop/web:1.44".')
+    assert explain(samples.FAILED_TRIGGER, LIVE, [pod])[0] == "1 of 1 pod can't pull web:1.44."
+
+
 def test_an_explanation_without_a_reason_uses_the_condition_in_plain_words() -> None:
     sentences = explain(changed(samples.FAILED_TRIGGER, reason=""), LIVE)
     assert sentences[0] == "A health check failed or took too long."

@@ -117,3 +117,11 @@ def test_a_time_of_another_day_names_the_day() -> None:
     assert formats.clock_time(ago(minutes=1), NOW) == "12:03:31"
     assert formats.clock_time(ago(days=1), NOW) == "03-13 12:04"
     assert formats.timestamp(NOW) == "2026-03-14T12:04:31Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("10m0s", "10m"), ("1h0m0s", "1h"), ("1h30m0s", "1h30m"), ("90s", "90s"), ("0s", "0s"), ("", ""), ("10m", "10m")],
+)
+def test_an_interval_loses_its_zero_parts(text: str, shown: str) -> None:
+    assert formats.interval(text) == shown
