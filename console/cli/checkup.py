@@ -39,7 +39,7 @@ _NEXT = {
 async def checkup(options: Options, outside: Outside) -> Exit:
     """Connect, wait, report."""
     try:
-        async with opened(options, outside.env, connect=options.connection) as at:
+        async with opened(options, outside.env, connect=options.connection, only_reads=True) as at:
             names = at.names(options.connection)
             at.runtime.connect(names)
             await at.runtime.settled(("Connection",), options.timeout, names)
@@ -72,6 +72,8 @@ def _report(at: Opened, names: tuple[str, ...], outside: Outside) -> dict[str, A
     problems = [sanitize(problem) for problem in at.problems]
     if not at.targets:
         problems.append("There is nothing to connect to: no kubeconfig context, no Docker context, no entry in the fleet file.")
+    if at.runtime.journal is None:
+        problems.append(f"The journal in {at.state} can't be opened, so nothing can be written to any target.")
     return {
         **_surroundings(outside.env),
         "demo": at.demo,

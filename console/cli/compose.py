@@ -70,11 +70,13 @@ async def opened(
     *,
     connect: Collection[str] | None = None,
     demo_if_empty: bool = False,
+    only_reads: bool = False,
 ) -> AsyncIterator[Opened]:
     """A runtime for as long as the context lasts, already connecting.
 
     :param connect: names of the only targets to connect; None leaves it to the settings.
     :param demo_if_empty: use the demo fleet when there is no target at all.
+    :param only_reads: the command writes nothing, so it must not keep a console from writing by holding the journal's lease.
     :raises ConfigError: settings or fleet file can't be used.
     :raises UsageError: ``connect`` names a target that isn't there.
     """
@@ -103,7 +105,7 @@ async def opened(
             targets,
             connect=_chosen(connect, targets) if connect is not None else _at_start(settings, fleet, targets),
             state=state,
-            read_only=bool(options.read_only) or settings.safety.read_only,
+            read_only=only_reads or bool(options.read_only) or settings.safety.read_only,
         )
         await stack.enter_async_context(runtime)
         yield Opened(

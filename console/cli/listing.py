@@ -50,7 +50,7 @@ class Listing:
 
         :raises ConfigError: there is no target at all.
         """
-        async with opened(self._options, self._outside.env, connect=self._options.connection) as at:
+        async with opened(self._options, self._outside.env, connect=self._options.connection, only_reads=True) as at:
             for problem in at.problems:
                 self._outside.say(sanitize(problem))
             if not at.targets:

@@ -137,6 +137,14 @@ def test_the_demo_fleet_needs_nothing(tmp_path: Path) -> None:
     assert ran.code == 0 and "harbour:Stack/market" in ran.out
 
 
+async def test_a_watch_does_not_keep_a_console_from_writing(fleet: Fleet) -> None:
+    options = parse(build_parser(COMMANDS), [])
+    async with opened(options, fleet.env, connect=(), only_reads=True) as watching:
+        assert watching.runtime.journal is not None and not watching.runtime.journal.lease.held
+        async with opened(options, fleet.env, connect=()) as console:
+            assert console.runtime.journal is not None and console.runtime.journal.lease.held
+
+
 async def test_what_is_done_to_the_demo_fleet_is_not_kept(tmp_path: Path) -> None:
     env = isolated(tmp_path)
     del env["QUARTERDECK_STATE_DIR"]
