@@ -17,6 +17,7 @@ class EventLog:
         self._clock = clock
         self.bell = Bell()
         self.count = 0
+        self._last = 0
         self._events: list[dict[str, Any]] = []
 
     def add(
@@ -24,6 +25,9 @@ class EventLog:
     ) -> None:
         """Record something that happened to an object (``age`` seconds ago, for the beginning of the world)."""
         nano = _nano(self._clock.ago(age))
+        if not age:
+            # As on a real engine no two events are of the same instant: clients know by it which ones they have seen.
+            self._last = nano = max(nano, self._last + 1)
         event: dict[str, Any] = {
             "Type": type_,
             "Action": action,

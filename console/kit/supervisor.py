@@ -77,12 +77,13 @@ async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
     When the caller itself is cancelled meanwhile, the tasks stay cancelled and the caller's cancellation goes on.
     """
-    waiting = [task for task in tasks if not task.done()]
+    everything = list(tasks)
+    waiting = [task for task in everything if not task.done()]
     for task in waiting:
         task.cancel()
     if waiting:
         await asyncio.wait(waiting)
-    for task in waiting:
+    for task in everything:
         if not task.cancelled():
             task.exception()
 
