@@ -25,6 +25,8 @@ DEADLINE = 20.0
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 # A credential is renewed a little before its end, so that it doesn't expire on the way.
 _EARLY = timedelta(seconds=10)
+# All watches of a cluster lose their login at once: what has just failed (and perhaps opened a browser) isn't run for each.
+_PAUSE = timedelta(seconds=10)
 
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,6 +76,7 @@ class ExecPlugin:
         self._status: _Status | None = None
         self._running: asyncio.Task[_Status] | None = None
         self._waiting = 0
+        self._failed: tuple[datetime, LoginExpired] | None = None
 
     @property
     def login_hint(self) -> str:
@@ -102,6 +105,9 @@ class ExecPlugin:
             status.expiration_timestamp is None or status.expiration_timestamp - _EARLY > self._clock.now()
         ):
             return status
+        if self._failed is not None and self._clock.now() - self._failed[0] < _PAUSE:
+            error = self._failed[1]
+            raise LoginExpired(error.message, error.hint) from error
         # All who wait share one run; the last who goes away ends it.
         task = self._running
         if task is None or task.done():
@@ -116,8 +122,17 @@ class ExecPlugin:
                 await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self) -> _Status:
+        self._failed = None
         try:
-            finished = await run_child(self._argv, env=self._env, timeout=self._deadline, cwd=self._cwd)
+            self._status = self._read(await self._finished())
+        except LoginExpired as error:
+            self._failed = (self._clock.now(), error)
+            raise
+        return self._status
+
+    async def _finished(self) -> Finished:
+        try:
+            return await run_child(self._argv, env=self._env, timeout=self._deadline, cwd=self._cwd)
         except TimeoutError as error:
             message = f"{self._where}: the login plugin {self._argv[0]} did not answer within {self._deadline:g} s."
             raise LoginExpired(message, self.login_hint) from error
@@ -126,8 +141,6 @@ class ExecPlugin:
             raise ConfigError(
                 message, plain(self._install_hint) or "Install it, or correct the command in the kubeconfig."
             ) from error
-        self._status = self._read(finished)
-        return self._status
 
     def _read(self, finished: Finished) -> _Status:
         if finished.code != 0:

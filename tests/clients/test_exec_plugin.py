@@ -122,6 +122,18 @@ async def test_a_failing_plugins_words_are_the_error_without_its_secrets(program
     assert "abcdef1234567890" not in caught.value.sentence()
 
 
+async def test_a_plugin_that_has_just_failed_is_not_run_for_each_watch(program: Program) -> None:
+    plugin = program.plugin("sys.exit('log in first')")
+    for _ in range(3):
+        with pytest.raises(LoginExpired, match="log in first"):
+            await plugin.headers()
+    assert program.count == 1
+    program.clock.at += timedelta(seconds=11)
+    with pytest.raises(LoginExpired):
+        await plugin.headers()
+    assert program.count == 2
+
+
 async def test_a_plugin_has_neither_our_terminal_nor_our_input(program: Program) -> None:
     body = (
         "assert sys.stdin.read() == ''\n"
