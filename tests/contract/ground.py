@@ -109,6 +109,13 @@ class Ground:
     async def forget_history(self) -> None:
         """Compact the store: what was read before is too old to go on from."""
         await asyncio.to_thread(self._forget)
+        # A server that had to start again for it refuses watches (429) until its storage is ready.
+        async with asyncio.timeout(60):
+            while True:
+                async with self._client.stream("GET", self.collection, params={"watch": "1"}) as answer:
+                    if answer.status_code == 200:
+                        return
+                await asyncio.sleep(0.2)
 
     @asynccontextmanager
     async def watch(self, version: str, **params: str) -> AsyncIterator[AsyncIterator[Object]]:
