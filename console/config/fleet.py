@@ -16,6 +16,7 @@ from console.config.checking import check
 from console.config.located import Located, read_yaml
 from console.config.problems import ConfigProblems, Problem, nearest
 from console.config.settings import Section
+from console.config.triggers import TriggerEntry, twice
 from console.errors import ConfigError
 
 _A_NAME = "a name without spaces, “/” and “:”, of at most 63 characters"
@@ -99,6 +100,9 @@ class Fleet(Section, frozen=True, kw_only=True):
     connections: tuple[Entry, ...] = ()
     """The entries, in the order in which they are shown among equals."""
 
+    triggers: tuple[TriggerEntry, ...] = ()
+    """Appliers that this console may drive itself, on clusters that have no trigger resources."""
+
     def entry(self, name: str) -> Entry | None:
         """The entry of this name."""
         return next((entry for entry in self.connections if entry.name == name), None)
@@ -135,6 +139,8 @@ def parse_fleet(text: str, path: Path) -> Fleet:
     fleet, found = check(tree, Fleet, str(path))
     problems += found
     problems += _cross_check(tree, str(path))
+    if fleet is not None and (again := twice(fleet.triggers)):
+        problems.append(Problem(str(path), tree.key_lines.get("triggers", tree.line), ("triggers",), again))
     if fleet is None or problems:
         raise ConfigProblems(path, problems)
     return fleet

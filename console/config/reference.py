@@ -17,6 +17,7 @@ import msgspec
 from console.config.fleet import Entry, Fleet, Group
 from console.config.schema import attribute_docs
 from console.config.settings import Section, Settings
+from console.config.triggers import TriggerEntry
 
 _PART = re.compile(r"(<!-- reference: (?P<name>\w+) -->\n).*?(<!-- end of reference -->)", re.DOTALL)
 
@@ -36,6 +37,7 @@ def fleet_reference() -> str:
     """Tables for the whole fleet file, a group and a connection."""
     parts = [f"### The file\n\n{_rows(Fleet)}", f"### A group: `groups.NAME`\n\n{_intro(Group)}\n\n{_rows(Group)}"]
     parts.append(f"### A connection: an item of `connections`\n\n{_intro(Entry)}\n\n{_rows(Entry)}")
+    parts.append(f"### A local trigger: an item of `triggers`\n\n{_intro(TriggerEntry)}\n\n{_rows(TriggerEntry)}")
     return "\n".join(parts)
 
 
@@ -76,7 +78,7 @@ def _value(hint: Any) -> str:
     if origin in (types.UnionType, typing.Union):
         return _value(next(part for part in inner if part is not types.NoneType))
     if origin is tuple:
-        return "list of connections" if inner[0] is Entry else "list of texts"
+        return {Entry: "list of connections", TriggerEntry: "list of local triggers"}.get(inner[0], "list of texts")
     if origin is dict:
         return "groups by name" if inner[1] is Group else "text by name"
     return {bool: "`true`, `false`", int: "whole number", str: "text"}.get(hint, str(hint))

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from console.config import fleet, settings
+from console.config import fleet, settings, triggers
 
 FILES: dict[str, type[msgspec.Struct]] = {"config.schema.json": settings.Settings, "fleet.schema.json": fleet.Fleet}
 
@@ -39,7 +39,7 @@ def attribute_docs(kind: type) -> dict[str, str]:
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a file's type, self-contained."""
     (top,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    for module in (settings, fleet):
+    for module in (settings, fleet, triggers):
         for name, part in parts.items():
             owner = getattr(module, name, None)
             if isinstance(owner, type):

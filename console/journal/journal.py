@@ -155,6 +155,23 @@ class Journal:
 
         await self._database.write(work)
 
+    async def dispatched(self, applier: str, token: str, record: bytes) -> None:
+        """Store what the dispatch engine is about to record on an applier: here first, so that nothing there is unknown here.
+
+        :param record: the engine's record as JSON; a later one of the same token takes its place.
+        """
+        self.check_writable()
+        now = self._clock.now().timestamp()
+
+        def work(database: sqlite3.Connection) -> None:
+            database.execute(
+                "INSERT INTO dispatched (token, applier, record, written) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (token, applier) DO UPDATE SET record = excluded.record, written = excluded.written",
+                (token, applier, record, now),
+            )
+
+        await self._database.write(work)
+
     async def operations(self, since: timedelta | None = None, *, ids: Iterable[str] = ()) -> tuple[OperationRecord, ...]:
         """Operations, newest first: those begun within ``since`` (None: all), or those whose id begins so."""
         oldest = (self._clock.now() - since).timestamp() if since else None

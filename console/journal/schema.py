@@ -54,6 +54,15 @@ MIGRATIONS = (
     CREATE TABLE notes (at REAL NOT NULL, text TEXT NOT NULL) STRICT;
     """,
     GRAPH_TABLES,
+    """
+    CREATE TABLE dispatched (
+        token TEXT NOT NULL,
+        applier TEXT NOT NULL,
+        record BLOB NOT NULL,
+        written REAL NOT NULL,
+        PRIMARY KEY (token, applier)
+    ) STRICT;
+    """,
 )
 
 
