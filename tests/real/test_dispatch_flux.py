@@ -39,13 +39,25 @@ class RealFlux:
     def token(self) -> str:
         return self._tokens.new()
 
-    async def push(self) -> str:
+    async def push(self, *, broken: bool = False) -> str:
         commit = commit_id(self.token())
         namespace = self.name.namespace
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint", "namespace": namespace}}
         files = {"shop/map.yaml": yaml.safe_dump({**body, "data": {"commit": commit}})}
+        if broken:
+            files["shop/kustomization.yaml"] = yaml.safe_dump({"resources": ["missing.yaml"]})
         await asyncio.to_thread(self._lab.publish, namespace, "shop", files, commit)
         return commit
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._lab.kill)
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self._lab.start)
+
+    async def applied_objects(self) -> bool:
+        find = self._lab.kube.client.find
+        return await asyncio.to_thread(find, "v1", "ConfigMap", self.name.namespace, "paint") is not None
 
     async def flux(self, verb: str) -> None:
         if verb == "reconcile":
@@ -62,8 +74,10 @@ class RealFlux:
         body = {**self.manifest, "spec": {**self.manifest["spec"], "suspend": suspend}}
         await self.objects.apply(KUSTOMIZATIONS, body, manager="kustomize-controller", force=True)
 
-    async def delete(self) -> None:
+    async def delete(self, *, wait: bool = True) -> None:
         await asyncio.to_thread(self._lab.kube.client.delete, self.manifest)
+        if not wait:
+            return
 
         async def gone() -> bool:
             try:

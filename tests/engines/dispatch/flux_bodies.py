@@ -7,13 +7,14 @@ not suspended. A world provides everything; a body waits for conditions and neve
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from console.engines.dispatch.constants import REQUESTED_AT, Outcome, Reason, RequestOutcome
 from console.engines.dispatch.flux import FluxClient
-from console.engines.dispatch.flux_reading import annotation, last_handled, suspend_owners, suspended
+from console.engines.dispatch.flux_reading import annotation, artifact_revision, last_handled, suspend_owners, suspended
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import KUSTOMIZATIONS
 from console.errors import QuarterdeckError
@@ -214,3 +215,96 @@ async def an_operation_is_taken_up_by_another_process(world: FluxWorld) -> None:
         guard_generation=first.guard_generation,
     )
     assert (await end(world, again)).outcome is Outcome.SUCCEEDED
+
+
+@body("P6")
+async def a_commit_that_cannot_be_built_fails_and_is_held_again(world: FluxWorld) -> None:
+    await hold(world)
+    before = (await world.shop())["status"]["lastAppliedRevision"]
+    ended = await end(world, await ask(world, await world.push(broken=True)))
+    assert ended.outcome is Outcome.FAILED
+    assert ended.message.startswith("BuildFailed: ")
+    assert ended.applied_revision == before
+    assert (await world.client.suspension(world.name)).complete
+
+
+@body("P13")
+async def a_flux_suspend_before_the_pass_means_that_nothing_ran(world: FluxWorld) -> None:
+    await hold(world)
+    await world.stop()
+    started = await ask(world, await pushed_and_fetched(world))
+    await world.flux("suspend")
+    await world.start()
+    ended = await end(world, started)
+    assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@body("P16")
+async def a_controller_that_comes_back_late_applies_nothing(world: FluxWorld) -> None:
+    await hold(world)
+    await world.stop()
+    started = await ask(world, await pushed_and_fetched(world))
+    started.overdue = True
+    assert (await world.client.progress(world.name, started)).outcome is Outcome.SETTLING
+    await world.start()
+    ended = await end(world, started)
+    assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+
+
+@body("P26")
+async def a_kustomization_that_is_being_deleted_is_left_to_collect_its_objects(world: FluxWorld) -> None:
+    await hold(world)
+    await world.stop()
+    started = await ask(world, await pushed_and_fetched(world))
+    await world.delete(wait=False)
+    started.overdue = True
+    assert (await world.client.progress(world.name, started)).outcome is Outcome.RUNNING
+    await world.start()
+    ended = await end(world, started)
+    assert ended.outcome is Outcome.FAILED
+    assert "deleted" in ended.message
+
+    async def collected() -> bool:
+        return not await world.applied_objects()
+
+    await eventually(collected)
+
+
+@body("W23")
+async def a_held_kustomization_that_is_deleted_leaves_its_objects(world: FluxWorld) -> None:
+    await hold(world)
+    await world.delete()
+    assert await world.applied_objects()
+
+
+@body("X1", "R30")
+async def an_operation_that_was_never_started_is_fenced_and_settled(world: FluxWorld) -> None:
+    await hold(world)
+    obj = await world.shop()
+    never = Started(
+        outcome=RequestOutcome.RESUMED,
+        token=world.token(),
+        commit="f" * 40,
+        requested_at=datetime.now(UTC),
+        recovered=True,
+        applier_uid=obj["metadata"]["uid"],
+        guard_generation=obj["metadata"]["generation"],
+    )
+    assert (await world.client.progress(world.name, never)).outcome is Outcome.SETTLING
+    with pytest.raises(QuarterdeckError):
+        await world.client._flux.resume(obj, never.token)
+    ended = await end(world, never)
+    assert (ended.outcome, ended.message) == (Outcome.FAILED, "nothing ran since the apply was asked")
+    assert suspended(await world.shop())
+
+
+async def pushed_and_fetched(world: FluxWorld) -> str:
+    """A new commit that the source holds already."""
+    commit = await world.push()
+    await world.client._flux.stamp(await world.client._flux.repository(world.name))
+
+    async def fetched() -> bool:
+        return artifact_revision(await world.client._flux.repository(world.name)).endswith(commit)
+
+    await eventually(fetched)
+    return commit

@@ -169,6 +169,7 @@ class KustomizeController(Controller):
     def __init__(self, api: ApiServer, clock: Clock) -> None:
         super().__init__(api, clock)
         self.fails: tuple[str, str] | None = None
+        self.broken: set[str] = set()
         self.applied: list[str] = []
         self.collected: list[str] = []
 
@@ -220,6 +221,8 @@ class KustomizeController(Controller):
             self.set_ready(namespace, name, "False", "ArtifactFailed", "source artifact not found")
             await self.finish(namespace, name, token, _nothing)
             return
+        if revision.rpartition(":")[2] in self.broken:
+            reason, message = "BuildFailed", "no such file"
         self.set_ready(namespace, name, "Unknown", "Progressing", f"reconciling {revision}")
         await asyncio.sleep(self.apply_seconds)
         if reason == "ArtifactFailed":

@@ -306,8 +306,8 @@ def test_a_stored_suspend_token_is_not_lost() -> None:
 
 @given(st.sampled_from(Outcome), st.sampled_from(Outcome), st.booleans())
 def test_a_publication_never_moves_an_operation_back_or_over_another(old: Outcome, new: Outcome, same: bool) -> None:
-    replaced = may_replace(op("T", old), op("T" if same else "U", new))
+    replaced = may_replace(op("T", old), op("T" if same else "U", new, message="other"))
     if replaced:
         assert same
         assert not old.complete
-        assert point(new) > point(old)
+        assert point(new) >= point(old)

@@ -95,8 +95,16 @@ class FluxWorld(Protocol):
         """A token that was never used."""
         ...
 
-    async def push(self) -> str:
-        """Make a new commit on the branch; returns its id."""
+    async def push(self, *, broken: bool = False) -> str:
+        """Make a new commit on the branch, one that cannot be built if ``broken``; returns its id."""
+        ...
+
+    async def stop(self) -> None:
+        """Kill kustomize-controller."""
+        ...
+
+    async def start(self) -> None:
+        """Start kustomize-controller again."""
         ...
 
     async def flux(self, verb: str) -> None:
@@ -111,8 +119,12 @@ class FluxWorld(Protocol):
         """A parent Kustomization applies the manifest of ``shop`` with this ``spec.suspend``."""
         ...
 
-    async def delete(self) -> None:
-        """Delete ``shop``, and wait until it is gone."""
+    async def delete(self, *, wait: bool = True) -> None:
+        """Delete ``shop``; unless told otherwise, wait until it is gone."""
+        ...
+
+    async def applied_objects(self) -> bool:
+        """Whether what ``shop`` applied is still there."""
         ...
 
     async def shop(self) -> JsonObject:
@@ -145,10 +157,21 @@ class Simulated:
     def token(self) -> str:
         return self.tokens.new()
 
-    async def push(self, commit: str = "") -> str:
+    async def push(self, commit: str = "", *, broken: bool = False) -> str:
         commit = commit or commit_id(self.tokens.new())
         self.remote.branches[URL, "main"] = commit
+        if broken:
+            self.kustomize.broken.add(commit)
         return commit
+
+    async def stop(self) -> None:
+        await self.kustomize.stop()
+
+    async def start(self) -> None:
+        self.kustomize.start()
+
+    async def applied_objects(self) -> bool:
+        return not self.kustomize.collected
 
     async def stamp(self, token: str) -> None:
         self.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {REQUESTED_AT: token}}}, "notification-controller")
@@ -156,9 +179,10 @@ class Simulated:
     async def parent_applies(self, suspend: bool) -> None:
         self.parent_sets(suspend)
 
-    async def delete(self) -> None:
+    async def delete(self, *, wait: bool = True) -> None:
         self.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
-        await eventually(lambda: not self.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name))
+        if wait:
+            await eventually(lambda: not self.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name))
 
     async def flux(self, verb: str) -> None:
         if verb == "reconcile":
