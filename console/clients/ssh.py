@@ -13,6 +13,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Iterable
@@ -277,11 +278,12 @@ class SshStream(httpcore.AsyncNetworkStream):
         return None
 
     async def _end(self) -> None:
-        for stop in (self._process.terminate, self._process.kill):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.returncode is not None:
                 return
+            # Not by the process object: that reaps a child that has just ended, behind the back of the loop's own watcher.
             with contextlib.suppress(ProcessLookupError):
-                stop()
+                os.kill(self._process.pid, number)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(2):
                     await self._process.wait()

@@ -267,6 +267,8 @@ async def test_an_engine_behind_ssh_is_reached_with_one_login(tools: SshServer, 
             for _ in range(10):
                 assert (await client.get("/info"))["ID"]
             await asyncio.gather(*(client.get("/info") for _ in range(10)))
+        routes = [it.status for it in psutil.net_connections("tcp") if it.raddr and it.raddr.port == tools.port]
+        assert routes.count(psutil.CONN_ESTABLISHED) == 1
         await client.close()
     assert ssh_processes() == []
 
