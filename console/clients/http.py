@@ -78,7 +78,7 @@ class HttpClient:
                 if isinstance(error, TimeoutError) and deadline.expired():
                     raise self._too_late(exchange, timeout, safe) from error
                 if not (again and exchange.stale):
-                    raise connection_problem(error, exchange, self.endpoint, safe=safe) from error
+                    raise self._problem(error, exchange, safe) from error
             except errors.LoginExpired:
                 if self.endpoint.rejected is None:
                     raise
@@ -220,7 +220,7 @@ class HttpClient:
         except _FAILURES as error:
             if isinstance(error, TimeoutError) and deadline.expired():
                 raise self._too_late(exchange, timeout or 0, safe) from error
-            raise connection_problem(error, exchange, self.endpoint, safe=safe) from error
+            raise self._problem(error, exchange, safe) from error
         except errors.LoginExpired:
             if self.endpoint.rejected is not None:
                 self.endpoint.rejected()
@@ -246,7 +246,7 @@ class HttpClient:
             except _FAILURES as error:
                 if isinstance(error, TimeoutError) and watchdog.expired():
                     raise errors.TimedOut(f"{exchange.request}: not a byte for {silence:g} s", RETRY_HINT) from error
-                raise connection_problem(error, exchange, self.endpoint, safe=safe) from error
+                raise self._problem(error, exchange, safe) from error
             yield piece
         if not (open_ended or _framed(response)):
             raise errors.Interrupted(f"{exchange.request}: the stream ended without its end mark", RETRY_HINT)
@@ -263,6 +263,12 @@ class HttpClient:
         if _good(answer.status):
             return answer
         raise failure(answer, safe=safe, login_hint=self.endpoint.login_hint)
+
+    def _problem(self, error: Exception, exchange: Exchange, safe: bool) -> errors.QuarterdeckError:
+        problem = connection_problem(error, exchange, self.endpoint, safe=safe)
+        if isinstance(problem, errors.LoginExpired) and self.endpoint.rejected is not None:
+            self.endpoint.rejected()
+        return problem
 
     def _too_late(self, exchange: Exchange, timeout: float, safe: bool) -> errors.QuarterdeckError:
         if not exchange.sent:

@@ -108,8 +108,9 @@ async def test_a_changed_client_certificate_is_used_from_the_next_request_on(aut
 async def test_a_refused_client_certificate_is_a_login_matter_and_never_an_unclear_answer(authority: Authority) -> None:
     async with strict_tls(authority.server("127.0.0.1", clients=True)) as port:
         stranger, key = Authority().client("mallory@example.org")
+        told: list[None] = []
         for endpoint in (
-            Endpoint(base_url=f"https://127.0.0.1:{port}", ca=authority.pem),
+            Endpoint(base_url=f"https://127.0.0.1:{port}", ca=authority.pem, rejected=lambda: told.append(None)),
             Endpoint(base_url=f"https://127.0.0.1:{port}", ca=authority.pem, cert=stranger, key=key),
         ):
             client = HttpClient(endpoint)
@@ -117,6 +118,7 @@ async def test_a_refused_client_certificate_is_a_login_matter_and_never_an_uncle
                 with pytest.raises(errors.LoginExpired, match="client certificate"):
                     await client.request(method, "/")
             await client.close()
+        assert len(told) == 2
 
 
 async def test_http_and_https_taken_for_each_other_are_said_so(authority: Authority) -> None:
