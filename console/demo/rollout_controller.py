@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from console.demo.clockwork import parse_time, rfc3339
+from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster
 from console.demo.kube_store import Object
-from console.demo.seed_workloads import pod_status, replica_set, seed_pod, template_hash
+from console.demo.kubelet import Kubelet, is_ready, owner_of, waiting_for
+from console.demo.seed_workloads import replica_set, seed_pod, template_hash
 
-_START_SECONDS = 1.0
 _KEPT_SETS = 3
 
 
 class RolloutController:
-    """Deployment controller, scheduler and kubelet in one. ``missing`` are images that can't be pulled."""
+    """Keeps Deployments and their ReplicaSets."""
 
     manager = "kube-controller-manager"
 
-    def __init__(self, cluster: Cluster, missing: frozenset[str]) -> None:
+    def __init__(self, cluster: Cluster, kubelet: Kubelet) -> None:
         self._cluster = cluster
-        self._missing = missing
+        self._kubelet = kubelet
         self._unsettled: set[tuple[str, str]] = set()
         self._deployments_seen = cluster.store.version
         self._pods_seen = cluster.store.version
@@ -63,7 +61,8 @@ class RolloutController:
             message = f"Scaled up replica set {set_name}"
             cluster.event(deployment, "ScalingReplicaSet", message, source="deployment-controller")
         pods = self._pods(meta["namespace"], meta["name"])
-        self._start_pods(pods)
+        for pod in pods:
+            self._kubelet.advance(pod)
         pods = self._pods(meta["namespace"], meta["name"])
         new = [pod for pod in pods if _owner(pod) == set_name]
         old = [pod for pod in pods if _owner(pod) != set_name]
@@ -75,41 +74,14 @@ class RolloutController:
             self._delete(old[-1])
         if len(new) < wanted and len(pods) <= wanted:
             word = cluster.names.next_word(set_name)
-            self._start(seed_pod(cluster, current, word, age=0.0, waiting="ContainerCreating"))
+            seed_pod(cluster, current, word, age=0.0, waiting="ContainerCreating")
         elif len(new) > wanted:
             self._delete(new[-1])
         self._write_status(deployment, set_name)
         after = self._pods(meta["namespace"], meta["name"])
         # A rollout that waits for an image is settled too: nothing more happens until somebody changes it.
-        moving = any(not is_ready(pod) and _waiting(pod) != "ImagePullBackOff" for pod in after)
+        moving = any(not is_ready(pod) and waiting_for(pod) != "ImagePullBackOff" for pod in after)
         return not moving and [_name(pod) for pod in after] == [_name(pod) for pod in pods]
-
-    def _start_pods(self, pods: list[Object]) -> None:
-        for pod in pods:
-            if _waiting(pod) in ("ContainerCreating", "ErrImagePull"):
-                self._start(pod)
-
-    def _start(self, pod: Object) -> None:
-        now = self._cluster.clock.now()
-        began: datetime = parse_time(pod["status"]["startTime"])
-        waited = (now - began).total_seconds()
-        if waited < _START_SECONDS:
-            return
-        image = pod["spec"]["containers"][0]["image"]
-        if image not in self._missing and not image.endswith((":nope", ":missing")):
-            self._set_pod(pod, "")
-        elif _waiting(pod) == "ContainerCreating":
-            self._set_pod(pod, "ErrImagePull")
-            message = f'Failed to pull image "{image}": rpc error: code = NotFound desc = not found'
-            self._cluster.event(pod, "Failed", message, warning=True, source="kubelet")
-        elif waited >= 3 * _START_SECONDS:
-            self._set_pod(pod, "ImagePullBackOff")
-            self._cluster.event(pod, "BackOff", f'Back-off pulling image "{image}"', warning=True, source="kubelet")
-
-    def _set_pod(self, pod: Object, waiting: str) -> None:
-        status = pod_status(self._cluster, pod["spec"], age=0.0, waiting=waiting)
-        status["startTime"] = pod["status"]["startTime"]
-        self._cluster.store.put(self._cluster.store.by_word["Pod"], {**pod, "status": status})
 
     def _delete(self, pod: Object) -> None:
         meta = pod["metadata"]
@@ -175,25 +147,12 @@ class RolloutController:
         ]
 
 
-def is_ready(pod: Object) -> bool:
-    """Whether a pod's Ready condition is True."""
-    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in pod["status"]["conditions"])
-
-
 def _owner(pod: Object) -> str:
-    owner = next(iter(pod["metadata"].get("ownerReferences") or ()), None)
-    return str(owner["name"]) if owner is not None else ""
+    return owner_of(pod)[1]
 
 
 def _name(pod: Object) -> str:
     return str(pod["metadata"]["name"])
-
-
-def _waiting(pod: Object) -> str:
-    for status in pod["status"].get("containerStatuses", ()):
-        if "waiting" in status["state"]:
-            return str(status["state"]["waiting"]["reason"])
-    return ""
 
 
 def _most_away(spec: Object, wanted: int) -> int:

@@ -8,6 +8,7 @@ from console.demo.cluster import Cluster
 from console.demo.seed_argo import head, seed_argo
 from console.demo.seed_flux import commit, seed_flux
 from console.demo.seed_reverser import record, seed_reverser, seed_target, seed_trigger
+from console.demo.seed_sets import seed_sets
 from console.demo.seed_workloads import ATLAS, BOREALIS, Deployed, seed_deployments, seed_namespaces, seed_pod, template
 
 _BOUND = (
@@ -23,6 +24,7 @@ def atlas(clock: WorldClock, seed: int, pods: int = 0) -> Cluster:
     seed_namespaces(cluster, (*dict.fromkeys(entry.namespace for entry in ATLAS), "observability", "platform", "team-a"))
     seed_flux(cluster)
     seed_deployments(cluster, ATLAS)
+    seed_sets(cluster)
     seed_reverser(cluster, ("flux-system", "team-a"))
     _atlas_triggers(cluster)
     if pods:
@@ -37,6 +39,7 @@ def borealis(clock: WorldClock, seed: int) -> Cluster:
     seed_namespaces(cluster, (*dict.fromkeys(entry.namespace for entry in BOREALIS), "analytics", "observability", "team-b"))
     seed_argo(cluster)
     seed_deployments(cluster, BOREALIS)
+    seed_sets(cluster)
     seed_reverser(cluster, ("team-b",))
     _borealis_triggers(cluster)
     return cluster

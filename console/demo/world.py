@@ -9,6 +9,7 @@ from console.demo.clockwork import WorldClock
 from console.demo.cluster import Cluster, Controller
 from console.demo.engine import Engine
 from console.demo.host_controller import HostController
+from console.demo.kubelet import Kubelet
 from console.demo.kustomize_controller import KustomizeController
 from console.demo.reverser_controller import ReverserController
 from console.demo.rollout_controller import RolloutController
@@ -16,6 +17,7 @@ from console.demo.seed_clusters import atlas, borealis
 from console.demo.seed_harbour import harbour
 from console.demo.seed_hosts import hosts
 from console.demo.seed_workloads import ATLAS, BOREALIS
+from console.demo.set_controller import SetController
 from console.demo.source_controller import Committer, HelmController, SourceController
 from console.demo.swarm_orchestrator import Orchestrator
 
@@ -57,10 +59,11 @@ class World:
 
 def _controllers(cluster: Cluster) -> list[Controller]:
     missing = frozenset(f"{entry.image.rpartition(':')[0]}:{entry.broken}" for entry in (*ATLAS, *BOREALIS) if entry.broken)
-    rollout = RolloutController(cluster, missing)
+    kubelet = Kubelet(cluster, missing)
+    workloads: list[Controller] = [RolloutController(cluster, kubelet), SetController(cluster, kubelet)]
     if "Application" in cluster.store.by_word:
         argo = ArgoController(cluster)
-        return [Committer(cluster, argo.heads, ("storefront-eu", "edge-router", "search-eu")), argo, rollout]
+        return [Committer(cluster, argo.heads, ("storefront-eu", "edge-router", "search-eu")), argo, *workloads]
     source = SourceController(cluster)
     return [
         Committer(cluster, source.heads, ("payments", "search", "fleet", "storefront")),
@@ -68,5 +71,5 @@ def _controllers(cluster: Cluster) -> list[Controller]:
         KustomizeController(cluster),
         HelmController(cluster),
         ReverserController(cluster),
-        rollout,
+        *workloads,
     ]

@@ -6,7 +6,8 @@ import pytest
 
 from console.demo.argo_controller import REFRESH
 from console.demo.kube_store import Object
-from console.demo.rollout_controller import is_ready
+from console.demo.kubelet import is_ready
+from console.demo.set_controller import REVISION, pods_of
 from console.demo.world import World
 from tests.demo.conftest import NOW
 from tests.demo.test_flux_world import until
@@ -167,3 +168,53 @@ def _status(world: World, name: str) -> Object:
     assert deployment is not None
     status: Object = deployment["status"]
     return status
+
+
+def set_pods(world: World, word: str, namespace: str, name: str) -> dict[str, str]:
+    """The pods of a set by name, with their revision; all must be ready but one."""
+    cluster = world.clusters["atlas"]
+    owner = cluster.store.find(word, namespace, name)
+    assert owner is not None
+    found = pods_of(cluster, owner)
+    assert sum(not is_ready(pod) for pod in found) <= 1
+    return {pod["metadata"]["name"]: pod["metadata"]["labels"][REVISION] for pod in found if is_ready(pod)}
+
+
+@pytest.mark.parametrize(
+    ("word", "namespace", "name", "count"),
+    [("StatefulSet", "payments", "postgres", 2), ("DaemonSet", "observability", "node-agent", 3)],
+)
+def test_a_restarted_set_replaces_its_pods_in_their_places_one_at_a_time(
+    world: World, word: str, namespace: str, name: str, count: int
+) -> None:
+    cluster = world.clusters["atlas"]
+    before = set_pods(world, word, namespace, name)
+    owner = cluster.store.find(word, namespace, name)
+    assert owner is not None
+
+    def restarted(live: Object) -> Object:
+        template = live["spec"]["template"]
+        meta = {**template["metadata"], "annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}
+        return {**live, "spec": {**live["spec"], "template": {**template, "metadata": meta}}}
+
+    cluster.change(owner, restarted, "console")
+
+    def done() -> bool:
+        now = set_pods(world, word, namespace, name)
+        return now.keys() == before.keys() and not set(now.values()) & set(before.values())
+
+    assert len(before) == count
+    until(world, done)
+    after = cluster.store.find(word, namespace, name)
+    assert after is not None
+    until(world, lambda: after["status"]["observedGeneration"] >= 1)
+
+
+def test_a_stateful_set_scales_by_its_last_places(world: World) -> None:
+    cluster = world.clusters["atlas"]
+    for count in (4, 1):
+        owner = cluster.store.find("StatefulSet", "payments", "postgres")
+        assert owner is not None
+        cluster.change(owner, lambda live, n=count: {**live, "spec": {**live["spec"], "replicas": n}}, "console")  # type: ignore[misc]
+        names = {f"postgres-{index}" for index in range(count)}
+        until(world, lambda wanted=names: set_pods(world, "StatefulSet", "payments", "postgres").keys() == wanted)  # type: ignore[misc]
