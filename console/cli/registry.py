@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from console.cli import completion, demo, doctor, get, journal, plan, run, undo
+from console.cli import completion, demo, describe, doctor, get, journal, plan, run, undo
 from console.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
     get.COMMAND,
+    describe.COMMAND,
     plan.COMMAND,
     run.COMMAND,
     undo.COMMAND,

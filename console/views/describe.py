@@ -24,6 +24,8 @@ _MOST_EVENTS = 8
 _MOST_OPERATIONS = 5
 _NOT_FACTS = frozenset({"mark", "name", "where", "namespace", "kind", "what", "age", "wanted", "applied"})
 
+_SAID_BY_CONDITIONS = frozenset({"configured", "ready"})
+
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line: an optional shape, a label or a sentence, a value, and something short at the right edge.
@@ -120,7 +122,7 @@ _BUSY_WHEN_TRUE = frozenset({"Reconciling", "Progressing", "ArtifactOutdated", "
 def _condition(condition: Condition, generation: int) -> Line:
     tone: Tone
     if condition.type == "Held":
-        shape, tone = ("◆", "held") if condition.status == "True" else ("●", "muted")
+        shape, tone = ("◆", "held") if condition.status == "True" else ("○", "muted")
     elif condition.status == "Unknown":
         shape, tone = "◐", "busy"
     elif condition.type in _BAD_WHEN_TRUE:
@@ -161,9 +163,10 @@ def _steps(resource: Resource, context: Context) -> tuple[Line, ...]:
 def facts(resource: Resource, context: Context) -> Iterable[Line]:
     """What its table shows in columns, as label and value, and what is too long for a column."""
     table = tables.table_of(resource.ref.kind)
+    skipped = _NOT_FACTS | _SAID_BY_CONDITIONS if isinstance(resource, Trigger) else _NOT_FACTS
     if table is not None:
         for column, shown in zip(table.columns, row_cells(table.columns, resource, context), strict=True):
-            if column.key not in _NOT_FACTS and shown.text and shown.text != "—":
+            if column.key not in skipped and shown.text and shown.text != "—":
                 yield Line(label=cell(column.title.lower(), "muted"), value=shown)
     for label, text in _long_facts(resource):
         if text:
