@@ -17,7 +17,7 @@ T = TypeVar("T")
 _LONGEST_MESSAGE = 400
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # What a write may have done although the server calls it a failure: its own backend did not answer in time.
-_MAYBE_DONE = re.compile(r"timed out|deadline exceeded|leader changed|connection reset|unexpected EOF", re.IGNORECASE)
+_MAYBE_DONE = re.compile(r"etcdserver: (request timed out|leader changed)|DeadlineExceeded|context deadline exceeded")
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +136,11 @@ def failure(response: Response, *, safe: bool, login_hint: str = "") -> errors.Q
         return errors.UnclearAnswer(f"{said} ({status})", LOOK_HINT)
     if status == 401:
         return errors.LoginExpired(f"{said} (401)", login_hint or "Log in again for this target; the console then reconnects.")
+    if status == 403 and b"forbidden by administrative rules" in response.content:
+        # What the usual filters in front of an engine's socket say (HAProxy's words).
+        return errors.Forbidden(
+            f"{response.request}: not let through", "The filter in front of the engine's socket forbids it.", **extra
+        )
     if page and status < 500:
         return errors.ProtocolError(f"{response.request} answered {status} with {message}", PROXY_HINT)
     return _refusal(response, said, message, extra)
@@ -153,7 +158,7 @@ def _refusal(response: Response, said: str, message: str, extra: dict[str, Any])
         return errors.Conflict(said, "It changed meanwhile, or somebody else owns it: read it again.", **extra)
     if status == 410:
         return errors.Gone(said, "Too old to go on from: list again.", **extra)
-    if status in {400, 422}:
+    if status in {400, 422, 501}:
         return errors.Invalid(said, "The server did nothing; the request has to be different.", **extra)
     if "not a swarm manager" in message or "not part of a swarm" in message:
         return errors.NotServed(said, "Ask a manager of the swarm instead.", **extra)

@@ -196,11 +196,15 @@ class DockerClient:
         json: Any = None,
         headers: Mapping[str, str] | None = None,
         silence: float | None = None,
+        safe: bool | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """A stream of JSON objects to its proper end: stats, the progress of a pull (``POST /images/create``)."""
+        """A stream of JSON objects to its proper end: stats, the progress of a pull (``POST /images/create``).
+
+        :param safe: it may simply be done again, as a pull; then a lost answer is :class:`Interrupted` and not unclear.
+        """
         async with (
             self.http.stream(
-                method, await self._path(path), params=_query(params), json=json, headers=headers, silence=silence
+                method, await self._path(path), params=_query(params), json=json, headers=headers, silence=silence, safe=safe
             ) as answer,
             aclosing(json_values(answer.body, _OBJECT, f"{method} {path}")) as values,
         ):

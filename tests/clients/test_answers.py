@@ -30,6 +30,8 @@ PAGE = "<html><head><title>Sign in to\n Example</title></head></html>"
         (answer(401, PAGE, "text/html"), errors.LoginExpired),
         (answer(403, kube(403, "Forbidden", 'pods is forbidden: User "jo" cannot list')), errors.Forbidden),
         (answer(403, PAGE, "text/html"), errors.ProtocolError),
+        (answer(403, {"message": "network shop has active endpoints"}), errors.Forbidden),
+        (answer(403, "<html><body>Request forbidden by administrative rules.</body></html>", "text/html"), errors.Forbidden),
         (answer(404, kube(404, "NotFound", 'pods "web" not found', name="web", kind="pods")), errors.NotFound),
         (answer(404, kube(404, "NotFound", "the server could not find the requested resource")), errors.NotServed),
         (answer(404, "404 page not found\n", "text/plain"), errors.NotServed),
@@ -40,6 +42,7 @@ PAGE = "<html><head><title>Sign in to\n Example</title></head></html>"
         (answer(412, ""), errors.Conflict),
         (answer(410, kube(410, "Expired", "too old resource version")), errors.Gone),
         (answer(400, {"message": "invalid reference format"}), errors.Invalid),
+        (answer(501, {"message": "rpc error: code = Unimplemented desc = service mode change is not allowed"}), errors.Invalid),
         (answer(422, kube(422, "Invalid", "spec.replicas: Invalid value")), errors.Invalid),
         (answer(429, kube(429, "TooManyRequests", "slow down", retryAfterSeconds=7)), errors.Overloaded),
         (answer(503, {"message": "This node is not a swarm manager."}), errors.NotServed),
@@ -80,7 +83,13 @@ def test_a_refused_field_comes_with_its_owners() -> None:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(504, "Timeout"), (502, ""), (500, "etcdserver: request timed out"), (500, "etcdserver: leader changed")],
+    [
+        (504, "Timeout"),
+        (502, ""),
+        (500, "etcdserver: request timed out"),
+        (500, "etcdserver: leader changed"),
+        (500, "context deadline exceeded"),
+    ],
 )
 def test_a_write_that_the_server_lost_track_of_is_unclear_and_a_read_is_not(status: int, message: str) -> None:
     response = answer(status, {"message": message})
