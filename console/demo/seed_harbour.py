@@ -16,7 +16,7 @@ from console.demo.swarm_state import Swarm
 Object = dict[str, Any]
 _STACK = "com.docker.stack.namespace"
 _ON_MANAGER = "node.role==manager"
-_REGISTRY = "registry.example.test"
+REGISTRY = "registry.example.test"
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,14 +110,27 @@ def _add_network(swarm: Swarm, name: str, labels: dict[str, str], *, ingress: bo
     return swarm.add("networks", {"Spec": spec}, age=60 * 86400, id_=swarm.names.swarm_id(f"network/{name}"))
 
 
+def content_of(name: str) -> str:
+    """What a config or secret of the beginning holds, in base64."""
+    return base64.b64encode(f"# {name}\nlisten: 8080\npassword: correct-horse-battery\n".encode()).decode()
+
+
 def _content(swarm: Swarm, table: str, stack: str, name: str) -> Object:
     full = f"{stack}_{name}"
     there = swarm.find(table, full)
     if there is not None:
         return there
-    data = base64.b64encode(f"# {name}\nlisten: 8080\npassword: correct-horse-battery\n".encode()).decode()
+    data = content_of(name)
     spec = {"Name": full, "Labels": {_STACK: stack}, "Data": data}
     return swarm.add(table, {"Spec": spec}, age=45 * 86400, id_=swarm.names.swarm_id(f"{table}/{full}"))
+
+
+def _reference(swarm: Swarm, table: str, key: str, stack: str, name: str) -> Object:
+    obj = _content(swarm, table.lower(), stack, name)
+    # As a stack deploy mounts it: a config at the root, a secret by its key.
+    target = f"/{name}" if table == "Configs" else name
+    file = {"Name": target, "UID": "0", "GID": "0", "Mode": 292}
+    return {"File": file, key: obj["ID"], f"{table[:-1]}Name": obj["Spec"]["Name"]}
 
 
 def _seed_service(engine: Engine, swarm: Swarm, entry: Declared) -> None:
@@ -144,7 +157,7 @@ def _seed_service(engine: Engine, swarm: Swarm, entry: Declared) -> None:
             "CompletedAt": ended,
             "Message": "update completed",
         }
-        service["PreviousSpec"] = _with_image(spec, f"{_REGISTRY}/data/{entry.name}:1.9")
+        service["PreviousSpec"] = _with_image(spec, f"{REGISTRY}/data/{entry.name}:1.9")
     for node, slot in places:
         new_task(swarm, service, node, slot, age=age - slot, state="running")
 
@@ -153,7 +166,7 @@ def _pause(swarm: Swarm, service: Object, entry: Declared, places: list[tuple[Ob
     """An update that stopped at its first task, whose image nobody can pull; the other tasks still run the old one."""
     broken = service["Spec"]["TaskTemplate"]["ContainerSpec"]["Image"]
     swarm.missing_images.add(broken.partition("@")[0])
-    old = _with_image(service["Spec"], f"{_REGISTRY}/shop/{entry.name}:4.9.3")
+    old = _with_image(service["Spec"], f"{REGISTRY}/shop/{entry.name}:4.9.3")
     new = service["Spec"]
     service["Spec"] = old
     for node, slot in places[1:]:
@@ -182,21 +195,12 @@ def _with_image(spec: Object, image: str) -> Object:
 
 def _spec(swarm: Swarm, entry: Declared) -> Object:
     labels = {_STACK: entry.stack}
-    container: Object = {"Image": f"{_REGISTRY}/{entry.image}", "Labels": labels, "Isolation": "default"}
+    container: Object = {"Image": f"{REGISTRY}/{entry.image}", "Labels": labels, "Isolation": "default"}
     if entry.env:
         container["Env"] = list(entry.env)
     for table, names, key in (("Configs", entry.configs, "ConfigID"), ("Secrets", entry.secrets, "SecretID")):
-        word = table.lower()
         if names:
-            made = [_content(swarm, word, entry.stack, name) for name in names]
-            container[table] = [
-                {
-                    "File": {"Name": obj["Spec"]["Name"], "UID": "0", "GID": "0", "Mode": 292},
-                    key: obj["ID"],
-                    f"{table[:-1]}Name": obj["Spec"]["Name"],
-                }
-                for obj in made
-            ]
+            container[table] = [_reference(swarm, table, key, entry.stack, name) for name in names]
     if entry.volume:
         source = f"{entry.stack}_{entry.volume}"
         options = {"VolumeOptions": {"Labels": labels}}

@@ -16,6 +16,7 @@ from console.demo.rollout_controller import RolloutController
 from console.demo.seed_clusters import atlas, borealis
 from console.demo.seed_harbour import harbour
 from console.demo.seed_hosts import hosts
+from console.demo.seed_releases import seed_releases
 from console.demo.seed_workloads import ATLAS, BOREALIS
 from console.demo.set_controller import SetController
 from console.demo.source_controller import Committer, HelmController, SourceController
@@ -42,6 +43,7 @@ class World:
         for engine in self.engines.values():
             engine.controllers.append(HostController(engine))
             if engine.swarm is not None:
+                seed_releases(engine.swarm)
                 engine.controllers.append(Orchestrator(engine.swarm))
 
     def step(self, seconds: float) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import struct
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from console.demo.fleet import DemoFleet
 from tests.demo.conftest import NOW, client_of
@@ -202,3 +205,19 @@ async def test_a_request_of_the_wrong_shape_is_refused(harbour: httpx.AsyncClien
     assert (await harbour.get("/services", params={"filters": "{"})).status_code == 400
     assert (await harbour.post("/services/create", content=b"{")).status_code == 400
     assert (await harbour.post("/services/create", json=["no", "object"])).status_code == 400
+
+
+async def test_releases_are_recorded_in_configs_that_belong_to_no_stack(harbour: httpx.AsyncClient) -> None:
+    records = (await harbour.get("/configs", params=filters(label=["com.swarmcli.type=release"]))).json()
+    assert len(records) == 5
+    assert not [record for record in records if "com.docker.stack.namespace" in record["Spec"]["Labels"]]
+    last = next(record for record in records if record["Spec"]["Name"].endswith("market.v3"))
+    payload = json.loads(gzip.decompress(base64.b64decode(last["Spec"]["Data"])))
+    assert (payload["release"], payload["revision"], payload["status"]) == ("market", 3, "deployed")
+    declared = yaml.safe_load(payload["manifest"])["services"]
+    assert set(declared) == {"gateway", "catalog", "checkout", "orders"}
+    live = (await harbour.get("/services/market_catalog")).json()["Spec"]
+    assert declared["catalog"]["image"] == live["TaskTemplate"]["ContainerSpec"]["Image"]
+    assert declared["catalog"]["deploy"]["replicas"] != live["Mode"]["Replicated"]["Replicas"]
+    assert "tok_live" not in payload["manifest"]
+    assert "correct-horse" not in payload["manifest"]
