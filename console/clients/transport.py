@@ -21,6 +21,7 @@ from console import errors
 from console.clients.answers import LOOK_HINT, RETRY_HINT, plain
 from console.clients.endpoint import Endpoint, tls_context
 from console.clients.ssh import SshBackend, ssh_hint
+from console.clients.unix_sockets import UnixBackend
 
 # An idle connection is given up before the usual load balancers forget it, so that a write rarely meets a dead one.
 KEEPALIVE = 30.0
@@ -161,7 +162,7 @@ class _Sockets(httpcore.AsyncNetworkBackend):
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None
     ) -> httpcore.AsyncNetworkStream:
-        stream = await self._inner.connect_unix_socket(path, timeout, socket_options)
+        stream = await UnixBackend().connect_unix_socket(path, timeout, socket_options)
         self._opened[asyncio.current_task()] = stream
         return stream
 
