@@ -63,7 +63,7 @@ def _plans(*verbs: str) -> Possible:
             return "This console was started read-only."
         if not now.fresh:
             return f"{now.subjects[0].connection} isn't live: what is shown may be old."
-        return "" if now.verbs & set(verbs) else f"{' or '.join(verbs[:2])} can't be done with a {now.subjects[0].kind} here."
+        return "" if now.verbs & set(verbs) else f"that can't be done with a {now.subjects[0].kind} here."
 
     return possible
 

@@ -63,10 +63,10 @@ def _section_line(entry: describe.Line, column: int, room: int) -> Line:
     if entry.value.text:
         used = 2 * entry.depth + cell_len(entry.label.text)
         parts.append(Part(" " * max(column - used + 2, 2)))
-        start = min(width(parts), room // 2)
+        start = min(width(parts), room * 2 // 5)
         value = entry.value
-        if entry.right.text:
-            left = room - width(parts) - cell_len(entry.right.text) - 2
+        if entry.right.text or entry.ref is not None:
+            left = room - width(parts) - (cell_len(entry.right.text) + 2 if entry.right.text else 0)
             value = Cell(formats.clipped(value.text, max(left, 8)), value.tone)
         parts.append(part(value))
     if entry.right.text:
@@ -107,8 +107,8 @@ def log_lines(entry: LogLine, *, times: bool, now: datetime, origins: bool) -> l
 
 
 def stats_lines(samples: Sequence[Sample], room: int) -> list[Line]:
-    """CPU and memory of a container as two trends with their present values."""
-    if not samples:
+    """CPU and memory of a container as two trends with their present values; nothing for one that doesn't run."""
+    if not samples or not samples[-1].memory:
         return []
     last = samples[-1]
     size = max(min(room - 34, 60), 8)

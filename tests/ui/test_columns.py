@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from console.ui.widgets.columns import FLEX_LEAST, FLEX_LEAST_NARROW, fit, fit_text, total_width, wrap_cells
+from console.views.cells import Cell, Column
 from tests.ui.samples import COLUMNS
 
 
@@ -21,6 +24,15 @@ def test_all_columns_are_shown_where_there_is_room() -> None:
 def test_the_least_important_column_goes_first_when_it_gets_narrow() -> None:
     assert _keys(60) == ["health", "name", "what", "services"]
     assert _keys(40) == ["health", "name", "services"]
+
+
+def test_a_column_that_was_hidden_comes_back_when_the_next_one_made_room() -> None:
+    columns: tuple[Column[Any], ...] = (
+        Column(key="name", title="N", width=20, cell=lambda o, c: Cell(""), sort=lambda o: 0),
+        Column(key="long", title="L", width=40, cell=lambda o, c: Cell(""), sort=lambda o: 0, priority=2),
+        Column(key="short", title="S", width=5, cell=lambda o, c: Cell(""), sort=lambda o: 0, priority=2),
+    )
+    assert [placed.column.key for placed in fit(columns, 62)] == ["name", "short"]
 
 
 def test_important_columns_stay_and_the_table_scrolls_sideways() -> None:

@@ -16,7 +16,8 @@ from console.views.cells import Align, Column
 GUTTER = 2
 """Cells left of the first column: the cursor's bar and the mark."""
 FLEX_LEAST, FLEX_LEAST_NARROW = 24, 14
-"""A flexible column narrower than this says little; other columns go first. Below 70 cells one must take less."""
+"""A flexible column narrower than this says little; other columns go first. Only before it would go itself, and
+below 70 cells, it takes less."""
 FLEX_WIDE = 48
 """The width of a flexible column when all columns are asked for and the table scrolls sideways."""
 PLENTY = 26
@@ -48,12 +49,22 @@ def fit(
     room = width - GUTTER - 1
     sizes = {column.key: _size(column, natural or {}, width) for column in columns}
     chosen = list(columns) if everything else [column for column in columns if not column.wide or width >= ROOMY]
+    hidden: list[Column[Any]] = []
     while not everything and _needed(chosen, sizes, gap) > room:
         droppable = [column for column in chosen if column.priority > 1]
         if not droppable:
             break
         last = max(droppable, key=lambda column: (column.priority, columns.index(column)))
-        chosen.remove(last)
+        if last.width is None and sizes[last.key] > FLEX_LEAST_NARROW:
+            # A text that says why is worth showing even if it is short.
+            sizes[last.key] = FLEX_LEAST_NARROW
+        else:
+            chosen.remove(last)
+            hidden.append(last)
+    for column in sorted(hidden, key=lambda column: column.priority):
+        again = [known for known in columns if known in chosen or known is column]
+        if _needed(again, sizes, gap) <= room:
+            chosen = again
     flexible = [column for column in chosen if column.width is None]
     left = max(room - _needed(chosen, sizes, gap), 0)
     for column in chosen if flexible else ():

@@ -169,9 +169,15 @@ class Detail(Vertical):
             what.put(first)
             where.put(second)
         parts = []
-        for name in self.tabs_for(self.ref):
+        names = self.tabs_for(self.ref)
+        needed = sum(len(TABS[name]) for name in names)
+        gap = " " * max(min((self.size.width - 3 - needed) // max(len(names) - 1, 1), 3), 1)
+        for name in names:
             here = name == self.tab
-            parts += [Part(f" {TABS[name]} ", "accent" if here else "muted", here, f"tab:{name}"), Part(" ")]
+            parts += [
+                Part(TABS[name], "accent" if here else "muted", here, f"tab:{name}"),
+                Part(gap if name != names[-1] else ""),
+            ]
         tabs.put(parts)
 
     def _described(self, resource: Resource | None) -> list[Line]:

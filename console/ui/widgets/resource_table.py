@@ -249,7 +249,8 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     # -- geometry
 
     def _fit(self) -> None:
-        width = self.size.width
+        # One cell is always left for the scrollbar, so that columns don't move when it comes.
+        width = self.outer_size.width - 1 if self.size.width else 0
         self._placed = fit(self.columns, width, everything=self.all_columns, natural=self._natural) if width else ()
         self._cells.clear()
         self._resize_canvas()
