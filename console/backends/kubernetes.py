@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
+from console.backends.dispatch_objects import ClusterObjects
 from console.backends.informer import Informer
 from console.backends.kube_assembler import Assembler
 from console.backends.kube_kinds import KINDS, ON_DEMAND, SHOWN, STANDING, Kind
@@ -49,6 +50,11 @@ class KubernetesBackend:
         self._waiting_for: dict[str, set[Informer]] = {}
         self._wanted: frozenset[str] = frozenset()
         self._wanted_changed = asyncio.Event()
+
+    @property
+    def objects(self) -> ClusterObjects:
+        """Plain objects with guarded writes, for engines that need more than single verbs."""
+        return ClusterObjects(self._client)
 
     async def connect(self) -> Identity:
         """The server's version and the uid of ``kube-system``, which no two clusters share."""

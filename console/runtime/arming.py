@@ -6,7 +6,7 @@ Time runs on the loop (monotonic): turning the machine's clock back never arms l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 from console.errors import Refused
@@ -24,6 +24,7 @@ class Arming:
     """Which targets may be written to, and until when.
 
     :param read_only: nothing can ever be armed (``--read-only``).
+    :param locked: names of targets that the fleet file calls read-only: they can't be armed either.
     :param minutes: how long when nothing else is asked for; ``protected_minutes`` for protected targets.
     :param changed: called with a target's name whenever its state changes.
     """
@@ -33,6 +34,7 @@ class Arming:
         clock: Clock,
         *,
         read_only: bool = False,
+        locked: Collection[str] = (),
         minutes: float = DEFAULT_MINUTES,
         protected_minutes: float = PROTECTED_MINUTES,
         changed: Callable[[str], None] = lambda name: None,
@@ -41,6 +43,7 @@ class Arming:
         self._minutes = minutes
         self._protected_minutes = protected_minutes
         self.read_only = read_only
+        self._locked = frozenset(locked)
         self._changed = changed
         self._until: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -52,6 +55,8 @@ class Arming:
         """
         if self.read_only:
             raise Refused("This console was started with --read-only.", "Start another one without it to make changes.")
+        if name in self._locked:
+            raise Refused(f"{name} is read-only for good.", "The fleet file says so (read_only).")
         longest = LONGEST_PROTECTED_MINUTES if protected else LONGEST_MINUTES
         minutes = minutes or (self._protected_minutes if protected else self._minutes)
         if not 0 < minutes <= longest:

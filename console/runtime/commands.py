@@ -6,7 +6,7 @@ The screen, the headless commands and whatever comes later use this and nothing 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -33,9 +33,15 @@ class Targets(Protocol):
         """The connection as it is shown now."""
         ...
 
-    def backend(self, name: str) -> object | None:
-        """The live backend behind it; its capabilities are asked by shape."""
+    def writers(self, ref: Ref) -> tuple[object, ...]:
+        """What may write to this object now: engines that drive it first, then its backend. Capabilities are asked by shape."""
         ...
+
+
+def writer_for(writers: Iterable[object], intent: Intent) -> Writes | None:
+    """The first writer that knows the intent's verb for its objects."""
+    kind = intent.targets[0].kind
+    return next((writer for writer in writers if isinstance(writer, Writes) and intent.verb in writer.verbs(kind)), None)
 
 
 class MovedOn(WorldMoved):
@@ -86,8 +92,8 @@ class Commands:
 
     def verbs(self, ref: Ref) -> tuple[str, ...]:
         """What can be planned for this object; empty where its backend can't write."""
-        backend = self._targets.backend(ref.connection)
-        return backend.verbs(ref.kind) if isinstance(backend, Writes) else ()
+        writers = [writer for writer in self._targets.writers(ref) if isinstance(writer, Writes)]
+        return tuple(dict.fromkeys(verb for writer in writers for verb in writer.verbs(ref.kind)))
 
     async def plan(self, intent: Intent) -> Plan:
         """What would be done about ``intent`` now. Reading only: no arming is needed.
@@ -210,10 +216,10 @@ class Commands:
                 f"{name} is {connection.phase.value}: what is shown may be old.",
                 connection.hint or "Wait until it is live again.",
             )
-        backend = self._targets.backend(name)
-        if not isinstance(backend, Writes) or intent.verb not in backend.verbs(intent.targets[0].kind):
-            raise Refused(f"{intent.verb} is not offered for {intent.targets[0].kind} on {name}.")
-        return connection, backend
+        writer = writer_for(self._targets.writers(intent.targets[0]), intent)
+        if writer is None:
+            raise Refused(f"{intent.verb} is not offered for {intent.targets[0].kind} {intent.targets[0].name} on {name}.")
+        return connection, writer
 
     def _check_busy(self, refs: frozenset[Ref]) -> None:
         for identity, (_, _, taken) in self._running.items():

@@ -17,7 +17,7 @@ from console.model.connections import Connection
 from console.model.operations import Operation, State
 from console.model.refs import Ref
 from console.model.resource import Removed, Upserted
-from console.runtime.ports import Writes
+from console.runtime.commands import writer_for
 from console.runtime.presence import Presence
 from console.runtime.recovery import recover, unfinished
 from console.runtime.store import Store
@@ -39,13 +39,13 @@ class History:
         self,
         journal: Journal,
         store: Store,
-        backend: Callable[[str], object | None],
+        writers: Callable[[Ref], tuple[object, ...]],
         running: Callable[[], tuple[str, ...]],
         presence: Presence | None = None,
     ) -> None:
         self._journal = journal
         self._store = store
-        self._backend = backend
+        self._writers = writers
         self._running = running
         self._presence = presence
         self._company: set[Ref] = set()
@@ -105,13 +105,11 @@ class History:
         for resource in tuple(self._store.of("Connection").values()):
             if not isinstance(resource, Connection) or not resource.phase.fresh:
                 continue
-            backend = self._backend(resource.ref.name)
-            if not isinstance(backend, Writes):
-                continue
             try:
                 for record in await unfinished(self._journal, resource.ref.name):
-                    if record.id not in self._running():
-                        self._store.apply(Upserted((await recover(self._journal, record, backend)).view()))
+                    writer = writer_for(self._writers(record.target), record.plan.intent)
+                    if record.id not in self._running() and writer is not None:
+                        self._store.apply(Upserted((await recover(self._journal, record, writer)).view()))
             except QuarterdeckError as error:
                 # Neither the target nor the journal is to be trusted now: the operation stays as it is and is found again.
                 self.problem = error.sentence()

@@ -26,6 +26,7 @@ from console.model.resource import KindState, Resource, Upserted
 from console.runtime.arming import Arming
 from console.runtime.commands import Commands
 from console.runtime.connections import Link
+from console.runtime.dispatching import Dispatching
 from console.runtime.gate import Gate
 from console.runtime.history import History, others_on
 from console.runtime.identities import Identities
@@ -73,15 +74,18 @@ class Runtime:
         self._looking = Looking(self._want)
         self._started: set[str] = set()
         gate, identities = Gate(), Identities(state)
-        self.links = {target.name: Link(target, self.store, gate, identities, self.clock) for target in targets}
+        known = tuple(targets)
+        self.links = {target.name: Link(target, self.store, gate, identities, self.clock) for target in known}
         self.arming = Arming(
             self.clock,
             read_only=read_only,
+            locked=[target.name for target in known if target.read_only],
             minutes=settings.safety.arm_minutes,
             protected_minutes=settings.safety.arm_minutes_protected,
             changed=self._show_arming,
         )
         self.history: History | None = None
+        self.dispatching: Dispatching | None = None
         self._commands: Commands | None = None
         self._exit = AsyncExitStack()
 
@@ -142,6 +146,11 @@ class Runtime:
         """The live backend behind a connection; its capabilities are asked by shape (:mod:`console.runtime.ports`)."""
         link = self.links.get(name)
         return None if link is None else link.backend
+
+    def writers(self, ref: Ref) -> tuple[object, ...]:
+        """What may write to an object now: the dispatch engine if it drives it, then the backend."""
+        found = (self.dispatching.writer(ref) if self.dispatching else None, self.backend(ref.connection))
+        return tuple(writer for writer in found if writer is not None)
 
     def look(self, kinds: Iterable[str], connections: Iterable[str] | None = None) -> Callable[[], None]:
         """Watch these kinds (on these connections; None: all) while somebody looks; returns the function that ends it.
@@ -258,8 +267,14 @@ class Runtime:
             return
         folder = self.settings.presence_folder
         presence = Presence(folder, self.journal.who) if folder else None
-        self.history = History(self.journal, self.store, self.backend, lambda: self.commands.running, presence)
+        self.history = History(self.journal, self.store, self.writers, lambda: self.commands.running, presence)
         self._followers.keep("journal", self.history.run)
+        # One process of an account runs engines: the one that holds the journal's lease.
+        if self.journal.lease.held and not self._read_only:
+            who = self.journal.who
+            identity = f"quarterdeck-{who.user}-{who.host}-{who.pid}"
+            self.dispatching = Dispatching(self.fleet.triggers, self.store, self.backend, self.journal, self.clock, identity)
+            self._followers.keep("dispatch engines", self.dispatching.run)
 
     def _publish_operation(self, operation: Operation) -> None:
         self.store.apply(Upserted(operation))

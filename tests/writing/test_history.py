@@ -53,7 +53,7 @@ async def test_what_a_crash_left_is_ended_truthfully_once_its_target_answers(tmp
         identity = await at.journal.begin(plan, "")
         await at.journal.step_started(identity, "web", "call")
         await world.execute(plan.steps[0])
-        history = History(at.journal, store, world.backend, lambda: ())
+        history = History(at.journal, store, world.writers, lambda: ())
         store.apply(Upserted(world.connected))
         async with following(history):
             await until(store, lambda: [found.state for found in operations(store)] == [State.SUCCEEDED])
@@ -64,7 +64,7 @@ async def test_an_operation_in_doubt_is_shown_as_interrupted_while_its_target_is
     world, store = World(), Store()
     async with desk(tmp_path, world) as at:
         await at.journal.begin(await at.commands.plan(scale(world, "web")), "")
-        async with following(History(at.journal, store, world.backend, lambda: ())):
+        async with following(History(at.journal, store, world.writers, lambda: ())):
             await until(store, lambda: [found.state for found in operations(store)] == [State.INTERRUPTED])
         assert len(await at.journal.unfinished()) == 1, "nothing is decided without reading"
 
@@ -74,7 +74,7 @@ async def test_a_reader_sees_what_the_holder_of_the_lease_writes(tmp_path: Path)
     async with desk(tmp_path, world) as at:
         reader = await Journal.open(at.journal.path, at.clock, Who(user="ops"))
         try:
-            async with following(History(reader, store, world.backend, lambda: ())):
+            async with following(History(reader, store, world.writers, lambda: ())):
                 identity = await at.journal.begin(await at.commands.plan(scale(world, "web")), "")
                 await until(store, lambda: [found.state for found in operations(store)] == [State.RUNNING])
                 await at.journal.end(identity, State.FAILED, "no answer")
@@ -91,7 +91,7 @@ async def test_consoles_of_several_people_see_each_others_running_operations(tmp
         colleague = Presence(tmp_path, Who(user="second", host="bastion", pid=os.getppid()))
         assert colleague.tell([at.shown[0]]) == ""
         mine = Presence(tmp_path, Who(user="ops", host="bastion", pid=os.getpid()))
-        async with following(History(at.journal, store, world.backend, lambda: (), mine)):
+        async with following(History(at.journal, store, world.writers, lambda: (), mine)):
             await until(store, lambda: any(found.origin == "console" for found in operations(store)))
             assert others_on(store, world.ref("web")) == "second@bastion runs scale on web now."
 

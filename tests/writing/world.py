@@ -45,8 +45,8 @@ class World:
     def connection(self, name: str) -> Connection | None:
         return self.connected if name == NAME else None
 
-    def backend(self, name: str) -> object | None:
-        return self if name == NAME else None
+    def writers(self, ref: Ref) -> tuple[object, ...]:
+        return (self,) if ref.connection == NAME else ()
 
     def verbs(self, kind: str) -> tuple[str, ...]:
         return ("scale",) if kind == "SwarmService" else ()

@@ -1,0 +1,295 @@
+"""The dispatch engine of one cluster, put together: clients, records, re-checks, dispatcher, holds, and the Lease.
+
+Two field managers: local triggers are held under this console's own name, custom triggers under the engine's, since whoever
+holds the Lease goes on with the same records and holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from console.engines.dispatch.clients import ClusterClients
+from console.engines.dispatch.constants import DEFAULT_CLUSTER, FIELD_MANAGER, Reason, Timing
+from console.engines.dispatch.custom_triggers import CustomTriggers, StatusStore
+from console.engines.dispatch.dispatcher import Dispatcher
+from console.engines.dispatch.faults import RetryableError
+from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger
+from console.engines.dispatch.local_triggers import LocalTriggers
+from console.engines.dispatch.modes import Leadership
+from console.engines.dispatch.reconciler import TriggerReconciler
+from console.engines.dispatch.references import References
+from console.engines.dispatch.requests import ApplyRequest, Report, publishing
+from console.engines.dispatch.resources import TRIGGER_KINDS, TriggerView
+from console.engines.dispatch.routing import RoutedRecords, RoutedTriggers
+from console.engines.dispatch.status_writer import StatusWriter
+from console.engines.dispatch.tokens import Tokens
+from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, TargetRef, TriggerRef
+from console.engines.ports.applier import Objects
+from console.engines.ports.dispatch import ApplierClient, EventSink
+from console.errors import NotServed, QuarterdeckError
+from console.journal.journal import Journal
+from console.kit.supervisor import Supervisor
+from console.kit.timing import Clock, Wakeable
+from console.runtime.live_objects import OneCluster
+
+LOCAL_MANAGER = "quarterdeck-dispatch"
+LEASE = ObjectName("gitops-reverser-system", "gitops-reverser")
+RENEW_SECONDS = 4.0
+# How often a hold is looked at when nothing is known to have changed: whoever resumes it by hand is noticed within this time.
+KEEP_SECONDS = 10.0
+SOON_SECONDS = 2.0
+
+
+class JournalLog:
+    """The journal as the engine's operation log: durable before anything is put on the applier."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    async def write(self, trigger: TriggerRef, operation: Operation) -> None:
+        """Store it. :raises JournalError: it was not stored, so nothing may start."""
+        await self._journal.dispatched(str(trigger), operation.token, msgspec.json.encode(operation))
+
+
+class RoutedClients:
+    """Clients by where a trigger lives: the two kinds write under different field managers."""
+
+    def __init__(self, local_cluster: str, local: ClusterClients, custom: ClusterClients) -> None:
+        self._local_cluster = local_cluster
+        self._local = local
+        self._custom = custom
+
+    def _of(self, key: ApplierKey) -> ClusterClients:
+        return self._local if key.cluster == self._local_cluster else self._custom
+
+    async def client(self, key: ApplierKey) -> ApplierClient:
+        """The client for an applier."""
+        return await self._of(key).client(key)
+
+    async def prefetch(self, key: ApplierKey, source: ObjectName, commit: str) -> None:
+        """Let the source of a Kustomization fetch ahead."""
+        await self._of(key).prefetch(key, source, commit)
+
+
+class ClusterEngine:
+    """Drives the local triggers of one cluster, and its custom ones while it holds the Lease.
+
+    :param objects: plain objects of the cluster; may be unreachable for a while.
+    :param identity: our name as holder of the Lease.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        cluster_uid: str,
+        objects: Objects,
+        journal: Journal,
+        events: EventSink,
+        clock: Clock,
+        identity: str,
+        timing: Timing | None = None,
+    ) -> None:
+        self.name = name
+        self.cluster_uid = cluster_uid
+        self.local_cluster = f"connection {name}"
+        self.objects = objects
+        tokens = Tokens(clock)
+        clusters = OneCluster(objects, self.local_cluster, DEFAULT_CLUSTER)
+        self.declarations = Declarations()
+        self.clients = ClusterClients(clusters, clock, tokens, timing, LOCAL_MANAGER)
+        custom_clients = ClusterClients(clusters, clock, tokens, timing, FIELD_MANAGER)
+        store = AnnotationStore(clusters, self.declarations, JournalLog(journal), LOCAL_MANAGER)
+        self.local = LocalTriggers(clusters, self.clients, self.declarations, store)
+        self.store = store
+        self.references = References(objects)
+        self.leadership = Leadership(objects, LEASE, identity, clock)
+        self._writers = (StatusWriter(StatusStore(objects), timing), StatusWriter(store, timing))
+        self.records = RoutedRecords(*self._writers, self._leads)
+        self.dispatcher = Dispatcher(
+            clients=RoutedClients(self.local_cluster, self.clients, custom_clients),
+            records=self.records,
+            triggers=RoutedTriggers(CustomTriggers(objects), self.local, self._leads),
+            events=events,
+            clock=clock,
+            tokens=tokens,
+            timing=timing,
+        )
+        self._reconciler = TriggerReconciler(objects, custom_clients, self.dispatcher, clock, timing)
+        self.operations: dict[TriggerRef, Operation] = {}
+        self.changed: Callable[[], None] = _nothing
+        self._claims = False
+        # Keeping a hold and handing it back are steps of several calls each; between them neither must see half of the other.
+        self._hold_turn = asyncio.Semaphore(1)
+        self._wake = Wakeable()
+        self._supervisor = Supervisor()
+
+    def _leads(self) -> bool:
+        return self.leadership.held
+
+    def start(self) -> None:
+        """Begin: what an earlier process left in flight is followed to its end, and held again."""
+        for writer in self._writers:
+            writer.start()
+        self.dispatcher.start()
+        self._supervisor.keep(f"holds on {self.name}", self._keep_holds)
+        self._supervisor.keep(f"lease on {self.name}", self._lead)
+
+    async def stop(self) -> None:
+        """End without undoing anything. Records stay for the next process; a Lease of ours is given back."""
+        await self._supervisor.stop()
+        await self.dispatcher.stop()
+        for writer in self._writers:
+            await writer.stop()
+        if self._claims:
+            await self.leadership.resign()
+
+    def request(
+        self,
+        trigger: TriggerRef,
+        key: ApplierKey,
+        binding: Binding,
+        commit: str,
+        reason: Reason,
+        targets: Iterable[TargetRef],
+        recovered: Operation | None = None,
+        report: Callable[[Report], None] | None = None,
+    ) -> None:
+        """Ask the dispatcher; every state is published to the trigger's record and kept in :attr:`operations`."""
+
+        def heard(said: Report) -> None:
+            if said.operation is not None:
+                self.operations[trigger.key] = said.operation
+            if report is not None:
+                report(said)
+            self.changed()
+
+        self.dispatcher.request_apply(
+            ApplyRequest(
+                trigger=trigger,
+                key=key,
+                binding=binding,
+                commit=commit,
+                reason=reason,
+                targets=tuple(targets),
+                report=publishing(self.records, trigger, heard),
+                recovered=recovered,
+            )
+        )
+
+    def find(self, kind: str, namespace: str, name: str) -> LocalTrigger | None:
+        """The declared trigger that drives this applier."""
+        return next(
+            (
+                trigger
+                for trigger in self.declarations.all()
+                if (trigger.kind, trigger.namespace, trigger.name) == (kind, namespace, name)
+            ),
+            None,
+        )
+
+    async def claim(self) -> bool:
+        """Ask for the Lease, and go on renewing it; returns whether we hold it now."""
+        self._claims = True
+        won = await self.leadership.claim()
+        self._claims = won
+        self._wake.wake()
+        return won
+
+    async def hand_back(self) -> None:
+        """Give the Lease back. What is held stays held: the next engine goes on."""
+        self._claims = False
+        await self.leadership.resign()
+
+    async def _keep_holds(self) -> None:
+        """Recover once, then keep what is held suspended, whoever resumes it."""
+        await self._recover_local()
+        while True:
+            soon = False
+            for trigger in self.declarations.all():
+                try:
+                    if trigger.kind == "Kustomization":
+                        async with self._hold_turn:
+                            _, again = await self.local.keep(trigger, self.dispatcher)
+                        soon = soon or again
+                except QuarterdeckError:
+                    # The cluster can't be read now; the connection's own state says so.
+                    soon = True
+            await asyncio.sleep(SOON_SECONDS if soon else KEEP_SECONDS)
+
+    async def _recover_local(self) -> None:
+        while True:
+            found, unread = await self.local.in_flight()
+            for trigger, operation in found:
+                if not self.dispatcher.following(trigger.ref, operation.token):
+                    targets = (TargetRef(trigger.namespace, trigger.name),)
+                    self.operations[trigger.ref.key] = operation
+                    self.request(
+                        trigger.ref, trigger.key, trigger.binding, operation.commit, operation.reason, targets, operation
+                    )
+            if not unread:
+                return
+            await asyncio.sleep(SOON_SECONDS)
+
+    async def _lead(self) -> None:
+        """While the Lease is ours: renew it, recover and reconcile the custom triggers."""
+        recovered = False
+        due: dict[TriggerRef, float] = {}
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._claims:
+                recovered = False
+                await self._wake.sleep(3600)
+                continue
+            try:
+                self._claims = await self.leadership.claim()
+                if self.leadership.held:
+                    views = [view for kind in TRIGGER_KINDS for view in await self._served(kind)]
+                    if not recovered:
+                        recovered = True
+                        self._recover_custom(views)
+                    for view in views:
+                        if due.get(view.ref.key, 0) <= loop.time():
+                            wait = await self._reconciler.reconcile(view.ref)
+                            due[view.ref.key] = loop.time() + (wait or KEEP_SECONDS)
+            except QuarterdeckError:
+                # Leadership goes by the last renewal that is known to have worked; it ends by itself.
+                pass
+            await self._wake.sleep(RENEW_SECONDS)
+
+    async def _served(self, kind: str) -> list[TriggerView]:
+        try:
+            return await self.references.triggers(kind)
+        except NotServed:
+            return []
+
+    def _recover_custom(self, views: list[TriggerView]) -> None:
+        for view in views:
+            operation = view.record.operation
+            if operation is None or not operation.in_flight or view.source is None:
+                continue
+            binding = Binding(view.source.url, view.source.revision)
+            self.operations[view.ref.key] = operation
+            self.request(view.ref, view.key, binding, operation.commit, operation.reason, (), operation)
+
+    async def hold(self, trigger: LocalTrigger) -> str:
+        """Take a Kustomization into hold and have it kept. Raises as :meth:`LocalTriggers.hold`."""
+        async with self._hold_turn:
+            return await self.local.hold(trigger)
+
+    async def release(self, trigger: LocalTrigger) -> str:
+        """Hand a Kustomization back; returns who still keeps it suspended.
+
+        :raises RetryableError: an operation is in flight.
+        """
+        operation = self.operations.get(trigger.ref.key)
+        if operation is not None and operation.in_flight:
+            raise RetryableError(f"{trigger.key} has an operation in flight; it can be released when that has ended")
+        async with self._hold_turn:
+            return await self.local.release(trigger)
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,282 @@
+"""Plans for the dispatch engine's verbs: apply exactly one commit, hold, release, take the Lease over, hand it back.
+
+Read live, bound to what was read. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from console.engines.dispatch.constants import ConditionReason, Reason
+from console.engines.dispatch.faults import DispatchError
+from console.engines.dispatch.flux_reading import suspend_owners, suspended
+from console.engines.dispatch.local import LocalTrigger, read_local
+from console.engines.dispatch.modes import lease_holder
+from console.engines.dispatch.revisions import commit_of, describe_commit, field, text
+from console.engines.dispatch.types import Verdict
+from console.engines.ports.applier import APPLICATIONS, GIT_REPOSITORIES, KUSTOMIZATIONS, LEASES
+from console.errors import NotFound, Refused
+from console.kit.timing import Clock
+from console.model.plan import FieldChange, Intent, Plan, PlanStep
+from console.model.refs import Ref
+from console.runtime.cluster_engine import LEASE, LOCAL_MANAGER, ClusterEngine
+from console.runtime.hold_notes import HoldNote, read_note
+
+LOCAL_VERBS = {"Kustomization": ("apply", "hold", "release"), "Application": ("apply",)}
+LEASE_VERBS = ("take-over", "hand-back")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_WHY = {
+    Reason.CATCH_UP: "the applier may be behind a commit that is known",
+    Reason.FOREIGN_COMMIT: "the branch moved to a commit that was not written from here",
+    Reason.REFUSAL: "the unchanged commit is applied again to take back a live edit",
+    Reason.REPAIR: "the unchanged commit is applied again because the cluster's last state is uncertain",
+}
+_HINTS = {
+    ConditionReason.SOURCE_MISMATCH: "Correct url or branch of the trigger in the fleet file, or repoint the source.",
+    ConditionReason.AUTOMATED_SYNC_ENABLED: "Turn automated sync off first: it would apply whatever is newest.",
+    ConditionReason.SUSPEND_OWNED_ELSEWHERE: "Take spec.suspend out of the manifest that sets it.",
+    ConditionReason.HELD_BY_ANOTHER_TRIGGER: "One applier has one trigger: use that one.",
+    ConditionReason.FORBIDDEN: "Ask for the permission that is named.",
+}
+
+
+async def plan_local(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, clock: Clock) -> Plan:
+    """The plan for a verb on a declared trigger.
+
+    :raises Refused: unlawful in this state; message and hint say what stands in the way.
+    """
+    if intent.verb == "release":
+        return await _release(engine, trigger, intent)
+    verdict = await engine.local.validate(trigger)
+    if not verdict.ok:
+        raise Refused(f"{trigger.key} can't be driven: {verdict.message}", _HINTS.get(verdict.reason, ""))
+    if intent.verb == "hold":
+        return await _hold(engine, trigger, intent, clock)
+    return await _apply(engine, trigger, intent, verdict)
+
+
+async def _read(engine: ClusterEngine, trigger: LocalTrigger) -> dict[str, Any]:
+    kind = KUSTOMIZATIONS if trigger.kind == KUSTOMIZATIONS.kind else APPLICATIONS
+    try:
+        return await engine.objects.get(kind, trigger.namespace, trigger.name)
+    except NotFound as error:
+        raise Refused(f"{trigger.key} is gone.") from error
+
+
+async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, verdict: Verdict) -> Plan:
+    raw = await _read(engine, trigger)
+    head = await _head(engine, trigger, raw, verdict)
+    commit = intent.arguments.get("commit", "") or head
+    if not _COMMIT.fullmatch(commit):
+        raise Refused(f"{commit or 'nothing'!r} is no commit.", "Give the full hash, 40 or 64 hex digits.")
+    reason = _reason(trigger, intent)
+    record = read_local(raw)
+    if record.operation is not None and record.operation.in_flight:
+        raise Refused(f"An operation with {describe_commit(record.operation.commit)} is in flight.", "Wait for its end.")
+    intent = resolved(intent, commit=commit, because=reason.value)
+    ref = intent.targets[0]
+    flux = trigger.kind == KUSTOMIZATIONS.kind
+    applied = _applied(raw, flux)
+    if flux and not (record.holding and suspended(raw)):
+        raise Refused(f"{trigger.key} is not held: only what is held is applied commit by commit.", "Hold it first (H).")
+    if flux and head != commit:
+        raise Refused(
+            f"The source holds {describe_commit(head)}, not {describe_commit(commit)}.",
+            "Flux applies what its source holds: reconcile the source, or apply what the branch has now.",
+        )
+    before = record.operation.token if record.operation else ""
+    steps = (
+        PlanStep(
+            key="apply",
+            title=f"Apply {commit[:7]} on {trigger.kind} {ref.path}",
+            ref=ref,
+            kind="action",
+            precondition={"uid": text(raw, "metadata", "uid"), "source": f"{trigger.binding.url}@{trigger.binding.branch}"},
+            changes=(FieldChange(path="applied commit", before=applied or "none", after=commit),),
+            request={
+                "call": "apply",
+                "commit": commit,
+                "reason": reason.value,
+                "before": before,
+            },
+        ),
+    )
+    return Plan(
+        intent=intent,
+        steps=steps,
+        effects=(*_apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {_WHY[reason]}."),
+        no_undo="apply the commit of before to go back",
+    )
+
+
+def _reason(trigger: LocalTrigger, intent: Intent) -> Reason:
+    given = intent.arguments.get("because", Reason.CATCH_UP.value)
+    lawful = {reason.value.lower(): reason for reason in _WHY}
+    reason = lawful.get(given.lower().replace("-", "").replace("_", ""))
+    if reason is None:
+        raise Refused(f"{given!r} is no reason for an apply.", f"One of {', '.join(item.value for item in _WHY)}.")
+    if reason is Reason.REFUSAL and not trigger.revert_refused_edits:
+        raise Refused(
+            "This trigger does not consent to have live edits reverted.", "Declare revert_refused_edits in the fleet file."
+        )
+    return reason
+
+
+async def _head(engine: ClusterEngine, trigger: LocalTrigger, raw: dict[str, Any], verdict: Verdict) -> str:
+    """The commit that the source has now; "" if it can't be told."""
+    if trigger.kind != KUSTOMIZATIONS.kind:
+        return commit_of(text(raw, "status", "sync", "revision")) or ""
+    repository = verdict.source.git_repository if verdict.source else None
+    if repository is None:
+        return ""
+    source = await engine.objects.get(GIT_REPOSITORIES, repository.namespace, repository.name)
+    return commit_of(text(source, "status", "artifact", "revision")) or ""
+
+
+def _applied(raw: dict[str, Any], flux: bool) -> str:
+    if flux:
+        return commit_of(text(raw, "status", "lastAppliedRevision")) or ""
+    history = field(raw, "status", "history") or []
+    return commit_of(str(history[-1].get("revision", ""))) or "" if history else ""
+
+
+def _apply_effects(raw: dict[str, Any], flux: bool, again: bool) -> tuple[str, ...]:
+    said = []
+    if again:
+        said.append("This commit is applied already.")
+    if flux:
+        said.append("It is resumed for this one reconcile and suspended again when that has ended.")
+        if field(raw, "spec", "prune") is True:
+            said.append("Objects that the commit no longer has are deleted (prune).")
+        if field(raw, "spec", "wait") is True or field(raw, "spec", "healthChecks"):
+            limit = text(raw, "spec", "timeout") or "its interval"
+            said.append(f"It ends when what it applied is healthy, at the latest after {limit}.")
+        said += [f"It waits for {item.get('name', '?')}." for item in field(raw, "spec", "dependsOn") or []]
+    else:
+        said.append("One sync of this commit; a sync of somebody else is waited for, never replaced.")
+    return tuple(said)
+
+
+async def _hold(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, clock: Clock) -> Plan:
+    if not trigger.hold:
+        raise Refused(
+            f"The declaration of {trigger.key} does not let this console hold it.", "Declare hold: true in the fleet file."
+        )
+    raw = await _read(engine, trigger)
+    note = HoldNote.asked(intent, clock.now())
+    # A span of time becomes an instant once: the plan that is confirmed and the one made again before the write are then equal.
+    intent = resolved(intent, until=note.until)
+    present = read_note(raw)
+    if read_local(raw).holding and suspended(raw) and (present.why, present.until) == (note.why, note.until):
+        return Plan(intent=intent, nothing="it is held already")
+    others = suspend_owners(raw, LOCAL_MANAGER).updaters
+    ref = intent.targets[0]
+    change = FieldChange(path="spec.suspend", before=_flag(raw), after="true", owner=" and ".join(others))
+    step = PlanStep(
+        key="hold",
+        title=f"Hold {ref.path}",
+        ref=ref,
+        precondition={"uid": text(raw, "metadata", "uid"), "spec.suspend": _flag(raw)},
+        changes=(change, FieldChange(path="held", before=read_note(raw).words(), after=note.words())),
+        request={"call": "hold", "why": note.why, "until": note.until},
+    )
+    return Plan(
+        intent=intent,
+        steps=(step,),
+        effects=(
+            "Nothing is reconciled but what this console applies, commit by commit; drift is not corrected.",
+            "It stays held when this console ends.",
+        ),
+        undo=Intent(verb="release", targets=intent.targets),
+    )
+
+
+async def _release(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent) -> Plan:
+    raw = await _read(engine, trigger)
+    record = read_local(raw)
+    if not record.holding and not suspend_owners(raw, LOCAL_MANAGER).ours:
+        return Plan(intent=intent, nothing="this console does not hold it")
+    if record.operation is not None and record.operation.in_flight:
+        raise Refused("An operation is in flight.", "It can be released when that has ended.")
+    ref = intent.targets[0]
+    step = PlanStep(
+        key="release",
+        title=f"Release {ref.path}",
+        ref=ref,
+        precondition={"uid": text(raw, "metadata", "uid"), "spec.suspend": _flag(raw)},
+        changes=(FieldChange(path="held", before=read_note(raw).words() or "held", after="absent"),),
+        request={"call": "release"},
+    )
+    effects = ["Flux applies at once whatever its source holds then."]
+    if others := suspend_owners(raw, LOCAL_MANAGER).updaters:
+        effects = [f"{' and '.join(others)} keeps it suspended."]
+    return Plan(intent=intent, steps=(step,), effects=tuple(effects), undo=Intent(verb="hold", targets=intent.targets))
+
+
+async def plan_lease(engine: ClusterEngine, intent: Intent, clock: Clock) -> Plan:
+    """The plan to become, or to cease to be, the engine of this cluster's triggers.
+
+    :raises Refused: another engine is alive.
+    """
+    try:
+        lease = await engine.objects.get(LEASES, LEASE.namespace, LEASE.name)
+    except NotFound:
+        lease = None
+    holder = lease_holder(lease, clock.now())
+    ours = engine.leadership.held
+    if intent.verb == "hand-back":
+        if not ours:
+            return Plan(intent=intent, nothing="this console is not the engine")
+        return _lease_plan(
+            intent,
+            "Hand the Lease back",
+            "this console",
+            "nobody",
+            ("What is held stays held.", "The next engine goes on."),
+            "take-over",
+        )
+    if ours:
+        return Plan(intent=intent, nothing="this console is the engine already")
+    if holder:
+        raise Refused(f"{holder} is the engine, and it is alive.", "This console shows what it does. Stop that one first.")
+    effects = (
+        "This console becomes the engine: it follows what is in flight, keeps holds, and applies what you ask.",
+        "It stays so until it hands the Lease back or ends; then the next engine goes on with the same records.",
+    )
+    return _lease_plan(intent, "Take the engine's Lease over", "nobody", "this console", effects, "hand-back")
+
+
+def _lease_plan(intent: Intent, title: str, before: str, after: str, effects: tuple[str, ...], undo: str) -> Plan:
+    ref = intent.targets[0]
+    lease = Ref(ref.connection, "Lease", LEASE.namespace, LEASE.name)
+    step = PlanStep(
+        key=intent.verb,
+        title=title,
+        ref=lease,
+        kind="action",
+        precondition={"holder": before},
+        changes=(FieldChange(path="spec.holderIdentity", before=before, after=after),),
+        request={"call": intent.verb},
+    )
+    return Plan(intent=intent, steps=(step,), effects=effects, undo=Intent(verb=undo, targets=intent.targets))
+
+
+def _flag(raw: dict[str, Any]) -> str:
+    value = field(raw, "spec", "suspend")
+    return "absent" if value is None else str(value).lower()
+
+
+def resolved(intent: Intent, **arguments: str) -> Intent:
+    """The intent with arguments as they were understood; empty ones are left out."""
+    known = {key: value for key, value in {**intent.arguments, **arguments}.items() if value}
+    return msgspec.structs.replace(intent, arguments=known)
+
+
+def refused(error: DispatchError) -> Refused:
+    """A dispatch error as the write path says it."""
+    reason = getattr(error, "reason", None)
+    hint = _HINTS.get(reason, "") if isinstance(reason, ConditionReason) else ""
+    return Refused(error.message, error.hint or hint)

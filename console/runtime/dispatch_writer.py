@@ -1,0 +1,197 @@
+"""The dispatch engine as a target of the write path: its verbs are planned, confirmed, journaled and observed as all others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from console.engines.dispatch.constants import Outcome, Reason, RequestOutcome
+from console.engines.dispatch.faults import DispatchError, StaleError
+from console.engines.dispatch.local import LocalTrigger, read_local
+from console.engines.dispatch.requests import Report
+from console.engines.dispatch.revisions import text
+from console.engines.dispatch.types import Operation, TargetRef
+from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
+from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
+from console.kit.timing import Clock
+from console.model.plan import Intent, Plan, PlanStep
+from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
+from console.runtime.dispatch_plans import LEASE_VERBS, LOCAL_VERBS, plan_lease, plan_local, refused
+from console.runtime.hold_notes import HoldNote, note_patch
+
+_WAITS = {
+    Outcome.REQUESTED: "the controller to take the request",
+    Outcome.RUNNING: "the apply to end",
+    Outcome.SETTLING: "the suspend after the apply to be handled",
+    Outcome.UNRESOLVED: "the controller, which has not ended it in five minutes; it is still followed",
+}
+
+
+class DispatchWriter:
+    """Satisfies :class:`console.runtime.ports.Writes` for one object of one cluster.
+
+    :param trigger: the declared trigger that drives the object; None for custom triggers, where only the Lease is moved.
+    """
+
+    def __init__(self, engine: ClusterEngine, trigger: LocalTrigger | None, clock: Clock, who: str) -> None:
+        self._engine = engine
+        self._trigger = trigger
+        self._clock = clock
+        self._who = who
+
+    def verbs(self, kind: str) -> tuple[str, ...]:
+        """What can be planned for the object."""
+        return LOCAL_VERBS.get(kind, ()) if self._trigger is not None else LEASE_VERBS
+
+    async def plan(self, intent: Intent) -> Plan:
+        """Read the applier and say what would be done. :raises Refused: unlawful now."""
+        if len(intent.targets) != 1:
+            raise Refused("One trigger at a time.", "Each apply is followed to its end by itself.")
+        if self._trigger is None:
+            return await plan_lease(self._engine, intent, self._clock)
+        return await plan_local(self._engine, self._trigger, intent, self._clock)
+
+    async def execute(self, step: PlanStep) -> str:
+        """Make the one request, and return when it is on its way."""
+        try:
+            match step.request["call"]:
+                case "apply":
+                    return await self._apply(step)
+                case "hold":
+                    return await self._hold(step)
+                case "release":
+                    return await self._release()
+                case "take-over":
+                    return await self._take_over()
+                case _:
+                    await self._engine.hand_back()
+                    return "the Lease is free"
+        except StaleError as error:
+            raise WorldMoved(f"The world moved: {error.message}", "Plan again.") from error
+        except DispatchError as error:
+            raise refused(error) from error
+
+    async def applied(self, step: PlanStep) -> bool | None:
+        """Whether the request of ``step`` left a trace, read live."""
+        match step.request["call"]:
+            case "apply":
+                operation = await self._recorded()
+                if operation is None or operation.token == step.request["before"]:
+                    return False
+                return True if operation.commit == step.request["commit"] else None
+            case "hold" | "release":
+                holding = read_local(await self._applier()).holding
+                return holding is (step.request["call"] == "hold")
+            case "take-over":
+                return self._engine.leadership.held
+            case _:
+                return not self._engine.leadership.held
+
+    async def observe(self, plan: Plan) -> tuple[bool, str]:
+        """How far it is, in words. :raises Refused: it ended badly."""
+        step = plan.steps[0]
+        match step.request["call"]:
+            case "apply":
+                return await self._observe_apply(step)
+            case "hold":
+                return await self._observe_hold()
+            case "release":
+                return True, f"{step.ref.path} is handed back"
+            case _:
+                return True, "this console is the engine" if step.request["call"] == "take-over" else "the Lease is free"
+
+    async def _apply(self, step: PlanStep) -> str:
+        trigger = self._declared()
+        first: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+
+        def heard(report: Report) -> None:
+            if not first.done():
+                first.set_result(report)
+
+        self._engine.operations.pop(trigger.ref.key, None)
+        self._engine.request(
+            trigger.ref,
+            trigger.key,
+            trigger.binding,
+            str(step.request["commit"]),
+            Reason(str(step.request["reason"])),
+            (TargetRef(trigger.namespace, trigger.name),),
+            report=heard,
+        )
+        report = await first
+        if report.error is not None:
+            raise report.error
+        if report.outcome is RequestOutcome.CURRENT:
+            return "the commit is applied already; nothing was asked"
+        token = report.operation.token if report.operation else ""
+        return f"asked with the token {token}"
+
+    async def _hold(self, step: PlanStep) -> str:
+        trigger = self._declared()
+        note = HoldNote(by=self._who, why=str(step.request["why"]), until=str(step.request["until"]))
+        # The note comes first: a hold without a name on it is what nobody can explain later.
+        await self._note(note)
+        try:
+            await self._engine.hold(trigger)
+        except DispatchError:
+            await self._note(None)
+            raise
+        return "suspended under this console's name"
+
+    async def _release(self) -> str:
+        trigger = self._declared()
+        keeper = await self._engine.release(trigger)
+        await self._note(None)
+        return f"handed back; {keeper} keeps it suspended" if keeper else "handed back and resumed"
+
+    async def _take_over(self) -> str:
+        if not await self._engine.claim():
+            raise WorldMoved("Another engine took the Lease in this moment.", "This console shows what it does.")
+        return "the Lease is ours"
+
+    async def _observe_apply(self, step: PlanStep) -> tuple[bool, str]:
+        trigger = self._declared()
+        operation = self._engine.operations.get(trigger.ref.key) or await self._recorded()
+        commit = str(step.request["commit"])
+        if operation is None or operation.token == step.request["before"]:
+            return True, f"{commit[:7]} is applied already"
+        if operation.outcome is Outcome.SUCCEEDED:
+            return True, operation.message or f"{commit[:7]} is applied"
+        if operation.outcome is Outcome.FAILED:
+            raise Refused(f"{commit[:7]} was not applied: {operation.message}", "The last good commit still serves.")
+        waits = _WAITS.get(operation.outcome, operation.outcome.value)
+        return False, waits + (f" ({operation.message})" if operation.message else "")
+
+    async def _observe_hold(self) -> tuple[bool, str]:
+        trigger = self._declared()
+        flux = await self._engine.clients.flux(trigger.cluster)
+        suspension = await flux.suspension(trigger.key.ref)
+        return suspension.complete, "held" if suspension.complete else "Flux to handle the suspend"
+
+    async def _recorded(self) -> Operation | None:
+        return read_local(await self._applier()).operation
+
+    async def _applier(self) -> dict[str, Any]:
+        trigger = self._declared()
+        kind = KUSTOMIZATIONS if trigger.kind == KUSTOMIZATIONS.kind else APPLICATIONS
+        try:
+            return await self._engine.objects.get(kind, trigger.namespace, trigger.name)
+        except NotFound as error:
+            raise Refused(f"{trigger.key} is gone.") from error
+
+    async def _note(self, note: HoldNote | None) -> None:
+        trigger = self._declared()
+        raw = await self._applier()
+        body = note_patch(note)
+        body["metadata"] |= {"uid": text(raw, "metadata", "uid"), "resourceVersion": text(raw, "metadata", "resourceVersion")}
+        kind = KUSTOMIZATIONS if trigger.kind == KUSTOMIZATIONS.kind else APPLICATIONS
+        try:
+            await self._engine.objects.merge(kind, trigger.namespace, trigger.name, body, manager=LOCAL_MANAGER)
+        except UnclearAnswer:
+            # The note is for people; whether it is there shows at the next look.
+            return
+
+    def _declared(self) -> LocalTrigger:
+        if self._trigger is None:
+            raise Refused("No declared trigger drives this object.")
+        return self._trigger

@@ -1,0 +1,163 @@
+"""The life of the dispatch engines: one for each live cluster, where this process may run engines at all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from console.config.triggers import TriggerEntry
+from console.engines.dispatch.constants import EventReason
+from console.engines.dispatch.local import LocalTrigger
+from console.engines.dispatch.types import Binding, TargetRef, TriggerRef
+from console.journal.journal import Journal
+from console.kit.timing import Clock
+from console.model.connections import Connection
+from console.model.health import Health
+from console.model.kubernetes import Event
+from console.model.refs import Ref
+from console.model.resource import Upserted
+from console.runtime.cluster_engine import ClusterEngine
+from console.runtime.dispatch_writer import DispatchWriter
+from console.runtime.live_objects import HasObjects, LiveObjects
+from console.runtime.store import Store
+
+_log = logging.getLogger(__name__)
+CUSTOM_KINDS = ("FluxTrigger", "ArgoCDTrigger")
+
+
+class ActivityEvents:
+    """What the engine says goes into the console's own activity, with the exact reasons of Kubernetes Events."""
+
+    def __init__(self, connection: str, store: Store, clock: Clock) -> None:
+        self._connection = connection
+        self._store = store
+        self._clock = clock
+        self._count = 0
+
+    def event(self, trigger: TriggerRef, target: TargetRef, reason: EventReason, message: str) -> None:
+        """Record one."""
+        self._count += 1
+        now = self._clock.now()
+        kind = trigger.name.partition("/")[0] if trigger.kind == "LocalTrigger" else trigger.kind
+        name = f"dispatch-{now.timestamp():.6f}-{self._count}"
+        self._store.apply(
+            Upserted(
+                Event(
+                    ref=Ref(self._connection, "Event", target.namespace, name, name),
+                    health=Health.OK if reason.type == "Normal" else Health.WARN,
+                    created=now,
+                    at=now,
+                    about=Ref(self._connection, kind, target.namespace, target.name),
+                    what=reason.value,
+                    message=message,
+                    source="quarterdeck",
+                )
+            )
+        )
+
+
+class Dispatching:
+    """Starts an engine when its cluster is first live and keeps it to the end. ``run()`` never ends by itself.
+
+    :param triggers: declared local triggers.
+    :param identity: our name as holder of a cluster's engine Lease.
+    """
+
+    def __init__(
+        self,
+        triggers: Iterable[TriggerEntry],
+        store: Store,
+        backend: Callable[[str], object | None],
+        journal: Journal,
+        clock: Clock,
+        identity: str,
+    ) -> None:
+        self._entries = tuple(triggers)
+        self._store = store
+        self._backend = backend
+        self._journal = journal
+        self._clock = clock
+        self._identity = identity
+        self.engines: dict[str, ClusterEngine] = {}
+        self.problems: tuple[str, ...] = ()
+
+    async def run(self) -> None:
+        """Watch connections come alive."""
+        changed = asyncio.Event()
+        unsubscribe = self._store.subscribe({"Connection"}, lambda _: changed.set())
+        try:
+            while True:
+                changed.clear()
+                for resource in tuple(self._store.of("Connection").values()):
+                    if isinstance(resource, Connection):
+                        self._meet(resource)
+                await changed.wait()
+        finally:
+            unsubscribe()
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Stop every engine; records stay as they are."""
+        engines, self.engines = tuple(self.engines.values()), {}
+        for engine in engines:
+            await engine.stop()
+
+    def writer(self, ref: Ref) -> DispatchWriter | None:
+        """What the engine can do with this object; None if it has nothing to do with it."""
+        engine = self.engines.get(ref.connection)
+        if engine is None:
+            return None
+        if ref.kind in CUSTOM_KINDS:
+            return DispatchWriter(engine, None, self._clock, self._identity)
+        trigger = engine.find(ref.kind, ref.namespace, ref.name)
+        return DispatchWriter(engine, trigger, self._clock, self._identity) if trigger is not None else None
+
+    def named(self, name: str) -> Ref | None:
+        """The applier of the local trigger that is called so in the fleet file."""
+        entry = next((entry for entry in self._entries if entry.name == name), None)
+        return Ref(entry.connection, entry.applier_kind, entry.namespace, entry.object) if entry else None
+
+    def _meet(self, connection: Connection) -> None:
+        name = connection.ref.name
+        if name in self.engines or not connection.phase.fresh or "kubernetes" not in connection.platforms:
+            return
+        if not isinstance(self._backend(name), HasObjects):
+            return
+        uid = connection.identity or f"connection {name}"
+        events = ActivityEvents(name, self._store, self._clock)
+        objects = LiveObjects(name, self._backend)
+        engine = ClusterEngine(name, uid, objects, self._journal, events, self._clock, self._identity)
+        problems = [engine.declarations.adopt(_declared(entry, engine)) for entry in self._entries if entry.connection == name]
+        problems += self._taken(engine)
+        self.problems += tuple(problem for problem in problems if problem)
+        self.engines[name] = engine
+        engine.start()
+        _log.info("the dispatch engine of %s runs with %d local triggers", name, len(engine.declarations.all()))
+
+    def _taken(self, engine: ClusterEngine) -> list[str]:
+        """Triggers that another connection to the same cluster drives already: one applier has one trigger."""
+        problems = []
+        for other in self.engines.values():
+            if other.cluster_uid != engine.cluster_uid:
+                continue
+            taken = {trigger.ref.key for trigger in other.declarations.all()}
+            for trigger in engine.declarations.all():
+                if trigger.ref.key in taken:
+                    engine.declarations.drop(trigger.ref)
+                    problems.append(f"{trigger.kind} {trigger.namespace}/{trigger.name} is a trigger by {other.name} already")
+        return problems
+
+
+def _declared(entry: TriggerEntry, engine: ClusterEngine) -> LocalTrigger:
+    return LocalTrigger(
+        cluster=engine.local_cluster,
+        cluster_uid=engine.cluster_uid,
+        kind=entry.applier_kind,
+        namespace=entry.namespace,
+        name=entry.object,
+        binding=Binding(entry.url, entry.branch),
+        revert_refused_edits=entry.revert_refused_edits,
+        hold=entry.hold,
+        confirmed=entry.confirmed,
+    )
