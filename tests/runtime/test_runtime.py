@@ -11,7 +11,7 @@ import pytest
 
 from console.config.fleet import Fleet
 from console.config.settings import Settings
-from console.errors import LoginExpired, NotServed, Unreachable
+from console.errors import LoginExpired, NotServed, Refused, Unreachable
 from console.kit.timing import LoopClock
 from console.model.connections import Phase
 from console.model.kubernetes import Event, Pod, Trigger
@@ -161,6 +161,13 @@ async def test_arming_shows_on_the_connection_until_it_ends() -> None:
         assert console.links["prod"].connection.armed_until is not None
         await asyncio.sleep(61)
         assert console.links["prod"].connection.armed_until is None
+
+
+async def test_a_target_that_the_fleet_file_calls_read_only_cannot_be_armed() -> None:
+    target = Target(name="prod", make_backend=Scripted, read_only=True)
+    async with Runtime(Settings(), Fleet(), [target], clock=LoopClock(START)) as console:
+        with pytest.raises(Refused, match="for good"):
+            console.arming.arm("prod")
 
 
 async def test_with_a_state_folder_there_is_a_journal_and_identities_are_remembered(tmp_path: Path) -> None:
