@@ -50,7 +50,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """One write. ``precondition`` is what must still hold (``{"uid": ..., "Version.Index": ...}``) and is part of the hash.
 
     ``request`` is what the backend needs to make the call (its own shape, JSON-able, no secrets); it is hashed too.
-    ``kind`` is one of "create", "update", "delete", "action".
+    ``kind`` is one of "create", "update", "delete", "action". ``settles``: steps after this one begin only when its effect
+    shows, not as soon as its write was made.
     """
 
     key: str
@@ -61,6 +62,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[FieldChange, ...] = ()
     request: dict[str, object] = {}
     after: tuple[str, ...] = ()
+    settles: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,10 @@ nothing new begins, and the outcome says what was left.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from graphlib import TopologicalSorter
+
+import msgspec
 
 from console.errors import JournalError, QuarterdeckError, Refused, UnclearAnswer
 from console.journal.journal import Journal
@@ -104,7 +107,10 @@ class Execution:
             state, detail = await self._resolve(step, error)
         except QuarterdeckError as error:
             state, detail = State.FAILED, error.sentence()
-        await self._journal.step_ended(self._identity, step.key, state, detail, loop.time() - began)
+        took = loop.time() - began
+        if state is State.SUCCEEDED and step.settles:
+            state, detail = await self._settled(step, detail)
+        await self._journal.step_ended(self._identity, step.key, state, detail, took)
         self._tracked.step(step.key, state, detail)
         match state:
             case State.SUCCEEDED:
@@ -114,6 +120,18 @@ class Execution:
             case _:
                 self._failures.append(f"{step.title}: {detail}")
         return state is State.SUCCEEDED
+
+    async def _settled(self, step: PlanStep, said: str) -> tuple[State, str]:
+        """A step that others build on has been written: wait until its own effect shows."""
+        alone = msgspec.structs.replace(self._plan, steps=(step,))
+        state, words = await self._watch(alone, lambda what: self._tracked.step(step.key, State.WAITING, said, what))
+        match state:
+            case State.CANCELLED:
+                return State.SUCCEEDED, f"{said}; it still waits for {words}"
+            case State.UNKNOWN:
+                return state, f"Written, but after {self._observe_seconds:.0f} s still waiting for {words}."
+            case _:
+                return state, words
 
     async def _resolve(self, step: PlanStep, error: UnclearAnswer) -> tuple[State, str]:
         """The answer to a write was lost: read until we know, or say that we don't."""
@@ -146,13 +164,26 @@ class Execution:
         return await self._observe()
 
     async def _observe(self) -> tuple[State, str]:
-        """Every write is made; wait until the world shows it, is known to have failed, or the time is up."""
+        state, words = await self._watch(self._plan, self._tracked.waiting)
+        match state:
+            case State.CANCELLED:
+                return state, f"{self._cancelled}. Everything was written; it still waits for {words}."
+            case State.UNKNOWN:
+                return state, f"Written, but after {self._observe_seconds:.0f} s still waiting for {words}."
+            case _:
+                return state, words
+
+    async def _watch(self, plan: Plan, waiting: Callable[[str], None]) -> tuple[State, str]:
+        """Wait until the world shows what was written, is known to have failed, or the time is up; and the words for it.
+
+        Cancelled or unknown, the words are what it waits for.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._observe_seconds
         waits_for = ""
         for pause in backoff(0.5, factor=1.5, most=5):
             try:
-                complete, waits_for = await self._backend.observe(self._plan)
+                complete, waits_for = await self._backend.observe(plan)
             except Refused as error:
                 return State.FAILED, error.sentence()
             except QuarterdeckError as error:
@@ -161,10 +192,10 @@ class Execution:
             if complete:
                 return State.SUCCEEDED, waits_for
             if loop.time() >= deadline:
-                return State.UNKNOWN, f"Written, but after {self._observe_seconds:.0f} s still waiting for {waits_for}."
+                return State.UNKNOWN, waits_for
             if self._cancelled:
-                return State.CANCELLED, f"{self._cancelled}. Everything was written; it still waits for {waits_for}."
-            self._tracked.waiting(waits_for)
+                return State.CANCELLED, waits_for
+            waiting(waits_for)
             try:
                 async with asyncio.timeout(pause):
                     await self._stop.wait()

@@ -57,13 +57,16 @@ class History:
         # Asked first: what is written after this number is seen at the next look.
         version = await self._version()
         await self._publish_all()
-        next_recovery = 0.0
+        next_recovery, read = 0.0, frozenset[str]()
         loop = asyncio.get_running_loop()
         try:
             while True:
-                if loop.time() >= next_recovery:
+                fresh = self._fresh()
+                if loop.time() >= next_recovery or not fresh <= read:
                     next_recovery = loop.time() + RETRY_SECONDS
-                    await self._recover()
+                    for name in fresh:
+                        await self._recover(name)
+                read = fresh
                 self._meet()
                 await asyncio.sleep(LOOK_SECONDS)
                 if (now := await self._version()) != version:
@@ -100,16 +103,24 @@ class History:
                 )
             self._store.apply(Upserted(view))
 
-    async def _recover(self) -> None:
-        """End what a crash left, for each connection that is fresh now."""
-        for resource in tuple(self._store.of("Connection").values()):
-            if not isinstance(resource, Connection) or not resource.phase.fresh:
+    def _fresh(self) -> frozenset[str]:
+        """Connections that can be asked now."""
+        found = self._store.of("Connection").values()
+        return frozenset(row.ref.name for row in found if isinstance(row, Connection) and row.phase.fresh)
+
+    async def _recover(self, connection: str) -> None:
+        """End what a crash left on this connection."""
+        try:
+            left = await unfinished(self._journal, connection)
+        except JournalError as error:
+            self.problem = error.sentence()
+            return
+        for record in left:
+            writer = writer_for(self._writers(record.target), record.plan.intent)
+            if record.id in self._running() or writer is None:
                 continue
             try:
-                for record in await unfinished(self._journal, resource.ref.name):
-                    writer = writer_for(self._writers(record.target), record.plan.intent)
-                    if record.id not in self._running() and writer is not None:
-                        self._store.apply(Upserted((await recover(self._journal, record, writer)).view()))
+                self._store.apply(Upserted((await recover(self._journal, record, writer)).view()))
             except QuarterdeckError as error:
                 # Neither the target nor the journal is to be trusted now: the operation stays as it is and is found again.
                 self.problem = error.sentence()
