@@ -172,7 +172,7 @@ def _many_pods(cluster: Cluster, count: int) -> None:
             "spec": {"template": template("worker", image)},
         }
         waiting = "CrashLoopBackOff" if index % 97 == 0 else ""
-        seed_pod(cluster, owner, "", age=3600 + index, name=name, waiting=waiting, restarts=index % 89 == 0)
+        seed_pod(cluster, owner, "", age=3600 + index, name=name, waiting=waiting, restarts=int(index % 89 == 0))
     for index in range(20):
         name = f"load-{index:02}"
         at = rfc3339(cluster.clock.now())
