@@ -33,6 +33,8 @@ class World:
 
     def __init__(self, seed: int, now: datetime, *, pods: int = 0, services: int = 0) -> None:
         self.clock = WorldClock(now)
+        self._pods = pods
+        self._disturbed = 0
         self.clusters: dict[str, Cluster] = {
             "atlas": atlas(self.clock, seed, pods),
             "borealis": borealis(self.clock, seed),
@@ -57,6 +59,19 @@ class World:
                 cluster.step()
             for engine in self.engines.values():
                 engine.step()
+
+    def disturb(self, pods: int) -> None:
+        """Change so many of the additional pods, one after the other, for measuring what a storm of changes costs."""
+        store = self.clusters["atlas"].store
+        kind = store.by_word["Pod"]
+        for _ in range(pods if self._pods else 0):
+            index = self._disturbed % self._pods
+            self._disturbed += 1
+            pod = store.get(kind, f"load-{index % 20:02}", f"worker-{index:05}")
+            if pod is not None:
+                status = pod["status"]
+                containers = [{**entry, "restartCount": entry["restartCount"] + 1} for entry in status["containerStatuses"]]
+                store.put(kind, {**pod, "status": {**status, "containerStatuses": containers}})
 
 
 def _controllers(cluster: Cluster) -> list[Controller]:

@@ -79,6 +79,17 @@ def test_many_pods_and_services_can_be_asked_for() -> None:
     assert len({service["Spec"]["Labels"]["com.docker.stack.namespace"] for service in swarm.tables["services"].values()}) == 9
 
 
+def test_additional_pods_can_be_changed_in_a_storm() -> None:
+    world = World(7, NOW, pods=30)
+    store = world.clusters["atlas"].store
+    before = store.version
+    world.disturb(45)
+    happened = store.since("Pod", before)
+    assert happened is not None
+    assert len(happened) == 45
+    assert len({occurrence.object["metadata"]["name"] for occurrence in happened}) == 30
+
+
 async def test_the_files_lead_to_every_target(fleet: DemoFleet, tmp_path: Path) -> None:
     env = fleet.write_config(tmp_path)
     config = yaml.safe_load(Path(env["KUBECONFIG"]).read_text())
