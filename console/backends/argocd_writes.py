@@ -12,15 +12,23 @@ from typing import Any
 
 import msgspec
 
+from console.backends.flux_writes import refuse_kept
 from console.backends.kube_plans import kube_step
 from console.errors import Refused
-from console.kit.dig import dig, flag, items, mapping, number, text
+from console.kit.dig import dig, items, mapping, number, text
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
 REFRESH = "argocd.argoproj.io/refresh"
 VERBS = ("refresh", "hard-refresh", "sync", "rollback", "terminate", "automated-off", "automated-on")
 RUNNING = ("Running", "Terminating")
+_NO_UNDO = {
+    "refresh": "a comparison changes nothing by itself",
+    "hard-refresh": "a comparison changes nothing by itself",
+    "terminate": "sync again to take it back",
+    "automated-off": "the policies were different ones; undo each by itself",
+    "automated-on": "the policies were different ones; undo each by itself",
+}
 
 
 def automated(raw: dict[str, Any]) -> bool:
@@ -53,8 +61,8 @@ def plan_argocd(intent: Intent, objects: dict[Ref, dict[str, Any]], who: str) ->
                 step_undo = _automated(ref, raw, intent)
                 if step_undo is not None:
                     steps.append(step_undo[0])
-                    undo = step_undo[1]
-    no_undo = "" if undo else "what a sync applied is taken back by syncing another revision"
+                    undo = step_undo[1] if len(steps) == 1 else None
+    no_undo = "" if undo else _NO_UNDO.get(intent.verb, "what a sync applied is taken back by syncing another revision")
     off = "off" if intent.verb == "automated-off" else "on"
     nothing = "" if steps else f"automated sync is {off} already"
     return Plan(intent=intent, steps=tuple(steps), effects=tuple(effects), undo=undo, no_undo=no_undo, nothing=nothing)
@@ -160,6 +168,10 @@ def _resource(chosen: str) -> dict[str, str]:
     return {"group": group, "kind": kind, "name": plain} | ({"namespace": namespace} if namespace else {})
 
 
+def _is_set(owner: dict[str, Any]) -> bool:
+    return text(owner, "kind") == "ApplicationSet"
+
+
 def _automated(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[PlanStep, Intent] | None:
     wanted = intent.verb == "automated-on"
     before = dig(raw, "spec", "syncPolicy", "automated")
@@ -170,7 +182,12 @@ def _automated(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[PlanStep,
     elif automated(raw) is wanted:
         return None
     else:
-        after = {"prune": flag(before, "prune"), "selfHeal": flag(before, "selfHeal"), "enabled": True} if wanted else None
+        after = {"prune": False, "selfHeal": False, **mapping(before), "enabled": True} if wanted else None
+    refuse_kept(ref, raw, "spec", "syncPolicy", "automated")
+    if maker := next((text(item, "name") for item in items(raw, "metadata", "ownerReferences") if _is_set(item)), ""):
+        raise Refused(
+            f"{ref.path} is made by the ApplicationSet {maker}, which would take the change back.", "Change its template."
+        )
     # A merge patch merges: every field of the old value that the new one lacks is taken away by name.
     patch = after if not isinstance(before, dict) or not isinstance(after, dict) else {**dict.fromkeys(before), **after}
     body = {"spec": {"syncPolicy": {"automated": patch}}}

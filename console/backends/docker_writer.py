@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import Any, Protocol
 
 from console.backends import container_writes, swarm_writes
-from console.errors import ApiError, Conflict, NotFound, NotServed, Refused, WorldMoved
-from console.kit.dig import text
+from console.errors import ApiError, Conflict, NotFound, Refused, WorldMoved
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
+
+
+class Gone(Refused):
+    """The object isn't there any more."""
 
 
 class DockerWire(Protocol):
@@ -19,7 +23,7 @@ class DockerWire(Protocol):
         """The decoded answer."""
         ...
 
-    async def post(self, path: str, params: dict[str, str] | None = None, json: Any = None) -> Any:
+    async def post(self, path: str, params: dict[str, str] | None = None, json: Any = None, *, timeout: float = 30.0) -> Any:
         """The decoded answer, None for an empty one. Never sent twice."""
         ...
 
@@ -55,12 +59,13 @@ class DockerWriter:
         raw = await self._read(step.ref)
         call = str(step.request["call"])
         if step.ref.kind == "Container":
-            state = {"id": text(raw, "Id"), "state": text(raw, "State", "Status"), "started": text(raw, "State", "StartedAt")}
-            if state != step.precondition:
-                raise WorldMoved(
-                    f"{step.ref.name} is {state['state']} now; it was {step.precondition['state']}.", "Plan again."
-                )
-            await self._client.post(f"/containers/{step.precondition['id']}/{call}")
+            now = container_writes.facts(raw)
+            for fact, then in step.precondition.items():
+                if now[fact] != then:
+                    raise WorldMoved(f"{step.ref.name}: {fact} is {now[fact]} now, it was {then}.", "Plan again.")
+            # The engine answers a stop when it is done: after the grace period at the latest.
+            patience = 30.0 + (container_writes.grace(raw) if call != "start" else 0)
+            await self._client.post(f"/containers/{step.precondition['id']}/{call}", timeout=patience)
             return f"the engine took {call}"
         version = step.precondition["Version.Index"]
         params = {"version": version}
@@ -85,14 +90,23 @@ class DockerWriter:
         return "the swarm took it"
 
     async def applied(self, step: PlanStep) -> bool | None:
-        """Whether a write whose answer was lost is there."""
+        """Whether a write whose answer was lost is there. A container may take its grace period to show it."""
         try:
             raw = await self._read(step.ref)
+            if step.ref.kind == "Container":
+                return await self._shows(raw, step)
         except Refused:
-            return None
-        if step.ref.kind == "Container":
-            return container_writes.arrived(raw, step)
+            return True if step.request.get("removes") else None
         return swarm_writes.arrived(raw, step)
+
+    async def _shows(self, raw: dict[str, Any], step: PlanStep) -> bool | None:
+        loop = asyncio.get_running_loop()
+        slow = container_writes.grace(raw) if step.request["call"] != "start" else 0
+        deadline = loop.time() + slow + container_writes.MARGIN_SECONDS
+        while (there := container_writes.arrived(raw, step)) is not True and loop.time() < deadline:
+            await asyncio.sleep(0.5)
+            raw = await self._read(step.ref)
+        return there
 
     async def observe(self, plan: Plan) -> tuple[bool, str]:
         """Whether everything that the plan wanted runs; raises ``Refused`` when it ended badly."""
@@ -108,7 +122,12 @@ class DockerWriter:
         identity = step.precondition["id"]
         match step.ref.kind:
             case "Container":
-                return container_writes.progress(await self._read(step.ref), step)
+                try:
+                    return container_writes.progress(await self._read(step.ref), step)
+                except Gone:
+                    if step.request.get("removes"):
+                        return True, f"{step.ref.name} is stopped and removed"
+                    raise
             case "SwarmNode":
                 filters = f'{{"node":["{identity}"],"desired-state":["running","shutdown"]}}'
                 return swarm_writes.drained(await self._client.get("/tasks", {"filters": filters}), step)
@@ -116,7 +135,15 @@ class DockerWriter:
                 found = await self._client.get("/services", {"filters": f'{{"id":["{identity}"]}}', "status": "true"})
                 if not found:
                     raise Refused(f"{step.ref.name} was removed meanwhile.")
-                return swarm_writes.progress(found[0], step)
+                return swarm_writes.progress(found[0], await self._tasks(step), step)
+
+    async def _tasks(self, step: PlanStep) -> list[dict[str, Any]]:
+        """The tasks that shall run, where only they show whether a restart is over."""
+        if step.request["call"] != "force":
+            return []
+        filters = f'{{"service":["{step.precondition["id"]}"],"desired-state":["running"]}}'
+        found: list[dict[str, Any]] = await self._client.get("/tasks", {"filters": filters})
+        return found
 
     async def _read(self, ref: Ref) -> dict[str, Any]:
         folder = {"SwarmService": "services", "SwarmNode": "nodes", "Container": "containers"}.get(ref.kind)
@@ -125,6 +152,6 @@ class DockerWriter:
         suffix = "/json" if folder == "containers" else ""
         try:
             raw: dict[str, Any] = await self._client.get(f"/{folder}/{ref.uid or ref.name}{suffix}")
-        except (NotFound, NotServed) as error:
-            raise Refused(f"{ref.kind} {ref.name} is gone.", "It was removed since it was shown.") from error
+        except NotFound as error:
+            raise Gone(f"{ref.kind} {ref.name} is gone.", "It was removed since it was shown.") from error
         return raw

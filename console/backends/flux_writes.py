@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from console.backends.field_owners import owners
 from console.backends.kube_plans import REQUESTED_AT, STAMP, kube_step
 from console.errors import Refused
@@ -20,7 +22,13 @@ SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Buc
 SUSPENDABLE = ("Kustomization", "HelmRelease", *SOURCES)
 FORCE_AT, RESET_AT = "reconcile.fluxcd.io/forceAt", "reconcile.fluxcd.io/resetAt"
 # The controllers that put a Git manifest's fields onto an object: what they own comes back at the next reconciliation.
-APPLIERS = ("kustomize-controller", "helm-controller", "argocd-controller", "argocd-application-controller")
+APPLIERS = (
+    "kustomize-controller",
+    "helm-controller",
+    "argocd-controller",
+    "argocd-application-controller",
+    "argocd-applicationset-controller",
+)
 
 
 def flux_verbs(kind: str) -> tuple[str, ...]:
@@ -37,12 +45,16 @@ def flux_verbs(kind: str) -> tuple[str, ...]:
 
 
 def source_ref(ref: Ref, raw: dict[str, Any]) -> Ref | None:
-    """The source that a Kustomization or HelmRelease is fed from, None if it names none."""
-    named = (
-        mapping(raw, "spec", "sourceRef")
-        or mapping(raw, "spec", "chartRef")
-        or mapping(raw, "spec", "chart", "spec", "sourceRef")
-    )
+    """The source that a Kustomization, HelmRelease or HelmChart is fed from, None if it names none.
+
+    A HelmRelease with a chart of its own is fed by the HelmChart that helm-controller makes for it, beside the chart's source.
+    """
+    template = mapping(raw, "spec", "chart", "spec")
+    if ref.kind == "HelmRelease" and template and not mapping(raw, "spec", "chartRef"):
+        made, _, name = text(raw, "status", "helmChart").partition("/")
+        place = text(template, "sourceRef", "namespace") or ref.namespace
+        return Ref(ref.connection, "HelmChart", made or place, name or f"{ref.namespace}-{ref.name}")
+    named = mapping(raw, "spec", "sourceRef") or mapping(raw, "spec", "chartRef")
     if not named:
         return None
     return Ref(ref.connection, text(named, "kind"), text(named, "namespace") or ref.namespace, text(named, "name"))
@@ -66,12 +78,7 @@ def _plan_suspend(intent: Intent, objects: dict[Ref, dict[str, Any]], wanted: bo
         if flag(raw, "spec", "suspend") is wanted:
             continue
         keepers = owners(raw, "spec", "suspend")
-        by_git = [keeper for keeper in keepers if keeper in APPLIERS]
-        if by_git:
-            raise Refused(
-                f"spec.suspend of {ref.path} is kept by {by_git[0]}: it stands in the manifest that it applies.",
-                "Change it there; a change here would be taken back at the next reconciliation.",
-            )
+        refuse_kept(ref, raw, "spec", "suspend")
         if not wanted and (text(raw, "metadata", "annotations", "quarterdeck/hold") or "configbutler" in "".join(keepers)):
             raise Refused(
                 f"{ref.path} is held by {' and '.join(keepers) or 'a trigger'}.", "Release the hold instead of resuming."
@@ -93,6 +100,16 @@ def _plan_suspend(intent: Intent, objects: dict[Ref, dict[str, Any]], wanted: bo
     )
 
 
+def refuse_kept(ref: Ref, raw: dict[str, Any], *path: str) -> None:
+    """Raise :class:`Refused` if the field is put there by a controller that would put it there again."""
+    by_git = [keeper for keeper in owners(raw, *path) if keeper in APPLIERS]
+    if by_git:
+        raise Refused(
+            f"{'.'.join(path)} of {ref.path} is kept by {by_git[0]}: it stands in the manifest that it applies.",
+            "Change it there; a change here would be taken back at the next reconciliation.",
+        )
+
+
 def _suspension(wanted: bool) -> dict[str, Any]:
     # ``flux resume`` takes the field away; an explicit false would be an owner's claim of ours.
     return {"spec": {"suspend": True if wanted else None}}
@@ -103,19 +120,11 @@ def _plan_reconcile(intent: Intent, objects: dict[Ref, dict[str, Any]], sources:
     effects = []
     for ref, raw in objects.items():
         _refuse_suspended(ref, raw)
+        if is_static(raw):
+            raise Refused(f"{ref.path} is only an address (type oci): there is nothing to fetch.")
         before: tuple[str, ...] = ()
         if intent.verb == "reconcile-with-source":
-            source = source_ref(ref, raw)
-            found = next((item for item in sources if source and _same_name(item, source)), None)
-            if source is None or found is None:
-                raise Refused(
-                    f"The source of {ref.path} can't be read.", "Reconcile it without its source, or look at the source."
-                )
-            _refuse_suspended(found, sources[found])
-            step = _request(found, sources[found], f"Fetch {found.kind} {found.path}", (REQUESTED_AT,))
-            if step.key not in {known.key for known in steps}:
-                steps.append(step)
-            before = (step.key,)
+            before = _fetch(ref, raw, sources, steps)
         annotations = {"force": (REQUESTED_AT, FORCE_AT), "reset": (REQUESTED_AT, RESET_AT)}.get(intent.verb, (REQUESTED_AT,))
         steps.append(_request(ref, raw, f"Reconcile {ref.kind} {ref.path}", annotations, before))
         effects.append(_effect(ref, intent.verb))
@@ -126,6 +135,31 @@ def _plan_reconcile(intent: Intent, objects: dict[Ref, dict[str, Any]], sources:
         effects=tuple(effects),
         no_undo="a reconciliation applies what the source says; go back there to take it back",
     )
+
+
+def _fetch(ref: Ref, raw: dict[str, Any], sources: dict[Ref, dict[str, Any]], steps: list[PlanStep]) -> tuple[str, ...]:
+    """Add the requests to what feeds ``ref``, the outermost first; returns the key of the last one.
+
+    Each waits until the one before has been fetched, as ``flux reconcile --with-source`` does: else the old revision would be
+    applied once more.
+    """
+    source = source_ref(ref, raw)
+    found = next((item for item in sources if source and _same_name(item, source)), None)
+    if found is None:
+        raise Refused(f"The source of {ref.path} can't be read.", "Reconcile it without its source, or look at the source.")
+    _refuse_suspended(found, sources[found])
+    before = _fetch(found, sources[found], sources, steps) if found.kind == "HelmChart" else ()
+    if is_static(sources[found]):
+        return before
+    step = _request(found, sources[found], f"Fetch {found.kind} {found.path}", (REQUESTED_AT,), before)
+    if step.key not in {known.key for known in steps}:
+        steps.append(msgspec.structs.replace(step, settles=True))
+    return (step.key,)
+
+
+def is_static(raw: dict[str, Any]) -> bool:
+    """A HelmRepository of type "oci" is an address only: no controller looks at it (Flux 2, source API v1)."""
+    return text(raw, "kind") == "HelmRepository" and text(raw, "spec", "type") == "oci"
 
 
 def _request(ref: Ref, raw: dict[str, Any], title: str, annotations: tuple[str, ...], after: tuple[str, ...] = ()) -> PlanStep:

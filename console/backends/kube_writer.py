@@ -67,14 +67,10 @@ class KubeWriter:
             objects[ref] = await self._read(ref)
         if intent.targets[0].kind == "Application":
             return argocd_writes.plan_argocd(intent, objects, self._who)
-        sources = {}
+        sources: dict[Ref, dict[str, Any]] = {}
         if intent.verb == "reconcile-with-source":
             for ref, raw in objects.items():
-                if source := flux_writes.source_ref(ref, raw):
-                    await self._check_permission(source)
-                    found = await self._read(source)
-                    known = Ref(source.connection, source.kind, source.namespace, source.name, text(found, "metadata", "uid"))
-                    sources[known] = found
+                await self._read_sources(ref, raw, sources)
         return flux_writes.plan_flux(intent, objects, sources)
 
     async def execute(self, step: PlanStep) -> str:
@@ -123,7 +119,8 @@ class KubeWriter:
             return True if any(MANAGER in owners(raw, *path) for path in items(step.request, "taken")) else None
         if "started" in step.request:
             moved = text(raw, "status", "operationState", "startedAt") != step.request["started"]
-            ours = text(raw, "status", "operationState", "operation", "initiatedBy", "username") == self._who
+            asked = text(step.request, "patch", "operation", "initiatedBy", "username")
+            ours = text(raw, "status", "operationState", "operation", "initiatedBy", "username") == asked
             return (True if ours else None) if moved else False
         return None if text(raw, "status", "reconciledAt") != step.request.get("reconciled") else False
 
@@ -158,6 +155,14 @@ class KubeWriter:
                 f"These credentials may not patch {name} in {ref.namespace}.",
                 f"Ask for it; check with: kubectl auth can-i patch {name} -n {ref.namespace}",
             )
+
+    async def _read_sources(self, ref: Ref, raw: dict[str, Any], sources: dict[Ref, dict[str, Any]]) -> None:
+        """What feeds the object, and what feeds that."""
+        while source := flux_writes.source_ref(ref, raw):
+            ref, raw = source, await self._read(source)
+            sources[Ref(ref.connection, ref.kind, ref.namespace, ref.name, text(raw, "metadata", "uid"))] = raw
+            if not flux_writes.is_static(raw):
+                await self._check_permission(source)
 
     async def _read(self, ref: Ref) -> dict[str, Any]:
         path, _, _ = self._path_of(ref)
@@ -198,8 +203,12 @@ def _progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:
 
 
 def _ready(raw: dict[str, Any], name: str) -> tuple[bool, str]:
+    if flux_writes.is_static(raw):
+        return True, f"{name} is as planned"
     ready = next((item for item in items(raw, "status", "conditions") if text(item, "type") == "Ready"), None)
-    generation, observed = number(raw, "metadata", "generation"), number(raw, "status", "observedGeneration")
+    # Kustomize-controller moves its observedGeneration on success only; a failure is dated by its own condition.
+    generation = number(raw, "metadata", "generation")
+    observed = max(number(raw, "status", "observedGeneration"), number(ready, "observedGeneration"))
     if ready is None or observed < generation:
         return False, f"{name}: its controller to see generation {generation}"
     status, why = text(ready, "status"), text(ready, "message")

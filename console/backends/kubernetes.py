@@ -32,18 +32,21 @@ class KubernetesBackend:
     """One cluster, or some namespaces of it.
 
     :param namespaces: where these credentials may read; empty: everywhere.
+    :param who: the operator, as ``user@host``, for what a server itself records of who asked.
     """
 
     kinds = SHOWN
 
-    def __init__(self, name: str, client: KubernetesClient, *, namespaces: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str, client: KubernetesClient, *, namespaces: tuple[str, ...] = (), who: str = "quarterdeck"
+    ) -> None:
         self.endpoint = client.endpoint.label
         self._name = name
         self._client = client
         self._namespaces = namespaces or ("",)
         self._served = ServedKinds(client)
         self._assembler = Assembler(name, _nobody)
-        self._writer = KubeWriter(client, self._served.path_of)
+        self._writer = KubeWriter(client, self._served.path_of, who=who)
         self._heard: Callable[[], None] = _nothing
         self._turn = asyncio.Semaphore(LISTS_AT_ONCE)
         self._informers: dict[str, tuple[Informer, ...]] = {}

@@ -2,12 +2,15 @@
 
 Sources (Docker Engine API 1.41): ``POST /services/{id}/update?version=N`` takes the whole spec and refuses when
 ``Version.Index`` is not N; raising ``TaskTemplate.ForceUpdate`` restarts tasks by the service's update policy;
-``rollback=previous`` swaps in ``PreviousSpec``; ``registryAuthFrom`` keeps the credentials of the last deployment.
+``rollback=previous`` swaps ``Spec`` and ``PreviousSpec``; ``registryAuthFrom`` keeps the credentials of the last deployment.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+
+import msgspec
 
 from console.errors import Refused
 from console.kit.dig import dig, items, mapping, number, text
@@ -119,7 +122,8 @@ def _rollback(intent: Intent, objects: dict[Ref, dict[str, Any]]) -> Plan:
             raise Refused(f"{ref.name} has no previous specification: it was never updated, or was rolled back already.")
         now, then = image(raw, "Spec"), image(raw, "PreviousSpec")
         change = FieldChange(path="Spec", before=_summary(raw, "Spec"), after=_summary(raw, "PreviousSpec"))
-        steps.append(_step(ref, raw, f"Roll back {ref.name}", change, {"call": "rollback"}))
+        request: dict[str, object] = {"call": "rollback", "to": _digest(raw, "PreviousSpec")}
+        steps.append(_step(ref, raw, f"Roll back {ref.name}", change, request))
         effects.append(
             f"{ref.name} goes back from {now} to {then}."
             if now != then
@@ -140,6 +144,11 @@ def image(raw: dict[str, Any], spec: str = "Spec") -> str:
 def _summary(raw: dict[str, Any], spec: str) -> str:
     count = dig(raw, spec, "Mode", "Replicated", "Replicas")
     return image(raw, spec) + (f", {count} replicas" if isinstance(count, int) else "")
+
+
+def _digest(raw: dict[str, Any], spec: str) -> str:
+    """A specification in one word; the specification itself may hold secrets in its environment."""
+    return hashlib.sha256(msgspec.json.encode(mapping(raw, spec), order="deterministic")).hexdigest()[:16]
 
 
 def _availability(intent: Intent, objects: dict[Ref, dict[str, Any]], nodes: list[dict[str, Any]]) -> Plan:
@@ -177,13 +186,19 @@ def _availability(intent: Intent, objects: dict[Ref, dict[str, Any]], nodes: lis
         steps=tuple(steps),
         effects=tuple(effects),
         undo=undo,
-        no_undo="" if undo else "the nodes were not all in one state before",
+        no_undo="" if undo else _no_way_back(befores),
         nothing=""
         if steps
         else f"{'it is' if len(objects) == 1 else 'all are'} {'drained' if wanted == 'drain' else 'active'} already",
         share=len(steps) / len(usable) if wanted == "drain" and usable else 0.0,
         forbidden=forbidden,
     )
+
+
+def _no_way_back(befores: set[str]) -> str:
+    if len(befores) > 1:
+        return "the nodes were not all in one state before"
+    return "it was paused before, and pausing is not offered here" if befores else "nothing is changed"
 
 
 def updated_spec(raw: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
@@ -210,17 +225,18 @@ def arrived(raw: dict[str, Any], step: PlanStep) -> bool | None:
         case "availability":
             there = text(raw, "Spec", "Availability") == step.request["to"]
         case _:
-            there = text(raw, "UpdateStatus", "State").startswith("rollback")
+            there = _digest(raw, "Spec") == step.request["to"]
     if there:
         # Without a new version it was so before, and our write isn't what made it so.
         return moved
     return None if moved else False
 
 
-def progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:
+def progress(raw: dict[str, Any], tasks: list[dict[str, Any]], step: PlanStep) -> tuple[bool, str]:
     """Whether a service shows the whole effect of ``step``, and what it waits for.
 
-    ``raw`` was read with ``status=true``: ``ServiceStatus`` counts its tasks.
+    ``raw`` was read with ``status=true``: ``ServiceStatus`` counts its tasks. A restart is told by ``tasks``, those that shall
+    run: between the write and the swarm's first move the counts and the update's state are those of before.
 
     :raises Refused: the update ended badly.
     """
@@ -232,6 +248,9 @@ def progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:
         raise Refused(f"{step.ref.name} was rolled back by the swarm: {why}")
     if step.request["call"] != "scale" and state in ("updating", "rollback_started"):
         return False, f"{step.ref.name}: {why or state}"
+    old = [task for task in tasks if number(task, "Spec", "ForceUpdate") < number(step.request, "to")]
+    if step.request["call"] == "force" and old:
+        return False, f"{step.ref.name}: {len(old)} of {len(tasks)} tasks to be replaced"
     running, desired = number(raw, "ServiceStatus", "RunningTasks"), number(raw, "ServiceStatus", "DesiredTasks")
     if running != desired:
         return False, f"{step.ref.name}: {running} of {desired} tasks run"

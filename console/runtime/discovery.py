@@ -22,6 +22,7 @@ from console.clients.kubernetes import KubernetesClient
 from console.config.fleet import Entry, Fleet
 from console.errors import ConfigError
 from console.runtime.targets import Target
+from console.runtime.whoami import whoami
 
 Env = Mapping[str, str]
 
@@ -160,7 +161,13 @@ def _kubernetes(context: KubeContext, env: Env) -> Found:
 
     def make(name: str, entry: Entry | None) -> KubernetesBackend:
         endpoint = _insecure(files.context().endpoint(), entry)
-        return KubernetesBackend(name, KubernetesClient(endpoint), namespaces=entry.namespaces if entry else ())
+        who = whoami(env)
+        return KubernetesBackend(
+            name,
+            KubernetesClient(endpoint),
+            namespaces=entry.namespaces if entry else (),
+            who=f"{who.user}@{who.host}",
+        )
 
     user = msgspec.json.encode(context.user or {}, order="deterministic", enc_hook=str)
     return Found(

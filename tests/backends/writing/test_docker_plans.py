@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from console.backends.container_writes import arrived as container_arrived
 from console.backends.container_writes import plan_containers
 from console.backends.swarm_writes import arrived, plan_swarm, progress, updated_spec
 from console.errors import Refused
@@ -95,8 +96,24 @@ def test_a_lost_answer_is_told_by_version_and_value() -> None:
 def test_a_paused_update_is_a_failure_with_the_swarms_own_words() -> None:
     step = plan("restart", service()).steps[0]
     with pytest.raises(Refused, match="paused: task rejected"):
-        progress(service(UpdateStatus={"State": "paused", "Message": "task rejected"}), step)
-    assert progress(service(ServiceStatus={"RunningTasks": 2, "DesiredTasks": 3}), step) == (False, "web: 2 of 3 tasks run")
+        progress(service(UpdateStatus={"State": "paused", "Message": "task rejected"}), [], step)
+    assert progress(service(ServiceStatus={"RunningTasks": 2, "DesiredTasks": 3}), [], step) == (False, "web: 2 of 3 tasks run")
+
+
+def test_a_restart_that_the_swarm_has_not_begun_is_not_over() -> None:
+    step = plan("restart", service()).steps[0]
+    counted = service(ServiceStatus={"RunningTasks": 2, "DesiredTasks": 2})
+    tasks = [{"Spec": {"ForceUpdate": 1}}, {"Spec": {"ForceUpdate": 2}}]
+    assert progress(counted, tasks, step) == (False, "web: 1 of 2 tasks to be replaced")
+    assert progress(counted, tasks[1:] * 2, step) == (True, "web: 2 of 2 tasks run")
+
+
+def test_a_rollback_is_told_by_the_specification_that_it_brings_back() -> None:
+    previous = {"TaskTemplate": {"ContainerSpec": {"Image": "web:1"}}, "Mode": {"Replicated": {"Replicas": 3}}}
+    step = plan("rollback", service(PreviousSpec=previous)).steps[0]
+    status = {"State": "rollback_completed"}
+    assert arrived(service(Version={"Index": 13}, PreviousSpec=previous, UpdateStatus=status), step) is None
+    assert arrived(service(Version={"Index": 13}, Spec=previous), step) is True
 
 
 BOX = Ref("dock", "Container", "", "app", "c" * 64)
@@ -115,6 +132,28 @@ def test_a_restart_binds_to_id_state_and_start() -> None:
     made = plan_containers(Intent(verb="restart", targets=(BOX,)), {BOX: container()}, "bastion")
     assert made.steps[0].precondition == {"id": "c" * 64, "state": "running", "started": "t"}
     assert made.no_undo
+
+
+def test_stopping_what_keeps_crashing_binds_to_its_id() -> None:
+    intent = Intent(verb="stop", targets=(BOX,))
+    first = plan_containers(intent, {BOX: container()}, "bastion")
+    later = plan_containers(intent, {BOX: container(Status="restarting", Restarting=True, StartedAt="t9")}, "bastion")
+    assert first.hash == later.hash
+    assert first.steps[0].precondition == {"id": "c" * 64, "running": "true"}
+
+
+def test_a_restart_between_stop_and_start_is_not_taken_for_lost() -> None:
+    (step,) = plan_containers(Intent(verb="restart", targets=(BOX,)), {BOX: container()}, "bastion").steps
+    assert container_arrived(container(), step) is False
+    assert container_arrived(container(Status="exited", Running=False), step) is None
+    assert container_arrived(container(StartedAt="t2"), step) is True
+
+
+def test_stopping_a_container_with_rm_cannot_be_undone() -> None:
+    raw = container()
+    raw["HostConfig"] = {"AutoRemove": True}
+    made = plan_containers(Intent(verb="stop", targets=(BOX,)), {BOX: raw}, "bastion")
+    assert (made.undo, made.no_undo) == (None, "a container with --rm is gone when it stops")
 
 
 def test_a_task_of_a_swarm_is_not_stopped_behind_its_back() -> None:
