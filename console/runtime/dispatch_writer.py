@@ -155,6 +155,9 @@ class DispatchWriter:
         commit = str(step.request["commit"])
         if operation is None or operation.token == step.request["before"]:
             return True, f"{commit[:7]} is applied already"
+        if operation.outcome.complete and not await self._written(operation):
+            # A console that ended now would leave an operation in flight for the next one to find out about.
+            return False, "the outcome to be recorded on the applier"
         if operation.outcome is Outcome.SUCCEEDED:
             return True, operation.message or f"{commit[:7]} is applied"
         if operation.outcome is Outcome.FAILED:
@@ -167,6 +170,10 @@ class DispatchWriter:
         flux = await self._engine.clients.flux(trigger.cluster)
         suspension = await flux.suspension(trigger.key.ref)
         return suspension.complete, "held" if suspension.complete else "Flux to handle the suspend"
+
+    async def _written(self, operation: Operation) -> bool:
+        recorded = await self._recorded()
+        return recorded is None or recorded.token != operation.token or not recorded.in_flight
 
     async def _recorded(self) -> Operation | None:
         return read_local(await self._applier()).operation

@@ -81,3 +81,14 @@ async def test_an_application_syncs_exactly_one_commit(declared: Fleet) -> None:
 async def test_an_applier_that_nobody_declared_is_never_offered_an_apply(declared: Fleet) -> None:
     ran = await declared.quarterdeck("plan", "apply", "atlas", "Kustomization/flux-system/ingress")
     assert ran.code == 1 and "apply is not offered" in ran.err
+
+
+async def test_a_trigger_is_driven_by_its_name(declared: Fleet) -> None:
+    held = await declared.quarterdeck("hold", "infrastructure", "--why", "incident 12", "--until", "2h", "--yes")
+    assert held.code == 0, held.err
+    applied = await declared.quarterdeck("apply", "infrastructure", "--because", "Repair", "--yes")
+    assert applied.code == 0, applied.err
+    released = await declared.quarterdeck("release", "infrastructure", "--yes")
+    assert released.code == 0, released.err
+    unknown = await declared.quarterdeck("release", "infrastructur", "--yes")
+    assert unknown.code == 2 and "Did you mean infrastructure?" in unknown.err
