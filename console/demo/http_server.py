@@ -82,6 +82,7 @@ class HttpServer:
         self._port = 0
         self._placeholder: socket.socket | None = None
         self._server: asyncio.Server | None = None
+        self._accepting = False
         self._connections: set[asyncio.Task[None]] = set()
         self._moving = Bell()
         self.hanging = False
@@ -103,6 +104,7 @@ class HttpServer:
         await self.reserve()
         if self._server is not None:
             return
+        self._accepting = True
         if self._path:
             self._path.unlink(missing_ok=True)
             self._server = await asyncio.start_unix_server(self._accept, path=str(self._path))
@@ -112,6 +114,7 @@ class HttpServer:
     async def refuse(self) -> None:
         """Stop accepting and cut every connection, as a host does that goes down."""
         server, self._server = self._server, None
+        self._accepting = False
         if server is not None:
             server.close()
         if self._path:
@@ -140,6 +143,10 @@ class HttpServer:
             self._placeholder = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._accepting:
+            # It had reached the loop before the listening socket was closed; nobody would end its task.
+            writer.transport.abort()
+            return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer), name="demo connection")
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
