@@ -158,24 +158,16 @@ class Listing:
                 bell.clear()
                 refs, context = sorted(changed), at.context()
                 changed.clear()
+                present = {row.ref: row for row in self._rows(at, names, context)[0]}
                 for ref in refs:
-                    self._follow_one(ref, store.get(ref), names, shown, context)
+                    if ref in present:
+                        self._tell_change("changed", present[ref], context)
+                    elif ref in shown:
+                        self._tell_change("gone", shown[ref], context)
+                shown = present
                 self._outside.out.flush()
         finally:
             unsubscribe()
-
-    def _follow_one(
-        self, ref: Ref, row: Resource | None, names: tuple[str, ...], shown: dict[Ref, Resource], context: Context
-    ) -> None:
-        if ref.connection not in names:
-            return
-        if isinstance(row, Connection) and ref.kind not in self._table.kinds:
-            return
-        if row is not None and ref.kind in self._table.kinds and self._table.keep(row) and self._keeps(row, context):
-            shown[ref] = row
-            self._tell_change("changed", row, context)
-        elif (gone := shown.pop(ref, None)) is not None:
-            self._tell_change("gone", gone, context)
 
     def _tell_change(self, event: str, row: Resource, context: Context) -> None:
         out = self._outside.out

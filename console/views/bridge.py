@@ -55,10 +55,14 @@ def worst_first(resource: Resource) -> tuple[Any, ...]:
 
 
 def attention_list(resources: Iterable[Resource]) -> list[Resource]:
-    """The bridge's rows, worst first. An applier that a trigger names isn't listed twice: its trigger speaks for it."""
-    shown = [resource for resource in resources if on_bridge(resource)]
-    spoken_for = {_place(item.applier) for item in shown if isinstance(item, Trigger) and item.applier is not None}
-    return sorted((item for item in shown if _place(item.ref) not in spoken_for), key=worst_first)
+    """The bridge's rows, worst first."""
+    return sorted(without_spoken_for([resource for resource in resources if on_bridge(resource)]), key=worst_first)
+
+
+def without_spoken_for(resources: list[Resource]) -> list[Resource]:
+    """Leave out appliers that a trigger in the list names: its trigger speaks for each of them."""
+    spoken_for = {_place(item.applier) for item in resources if isinstance(item, Trigger) and item.applier is not None}
+    return [item for item in resources if _place(item.ref) not in spoken_for]
 
 
 def _place(ref: Ref) -> tuple[str, str, str, str]:
@@ -78,6 +82,7 @@ BRIDGE: Table[Resource] = Table(
     aliases=("home",),
     order=worst_first,
     keep=on_bridge,
+    distinct=without_spoken_for,
     columns=(
         Column(key="mark", title="", width=1, cell=_mark, sort=lambda item: -trouble(item).trouble),
         columns.WHERE,

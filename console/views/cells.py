@@ -95,8 +95,14 @@ def everything(_resource: Resource) -> bool:
     return True
 
 
+def as_they_are(resources: list[Any]) -> list[Any]:
+    """The usual :attr:`Table.distinct`: every object is a row of its own."""
+    return resources
+
+
 class Table(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A table as data: which kinds it shows (``keep`` narrows them), in which columns, in which order at first.
+    """A table as data: which kinds it shows (``keep`` narrows them, ``distinct`` leaves out rows that another one speaks for),
+    in which columns, in which order at first.
 
     ``keyword`` is what is typed after ``:`` or after ``get`` and equals :attr:`name`; ``aliases`` are accepted too. ``one``
     and ``many`` are the words for its rows in sentences.
@@ -111,6 +117,7 @@ class Table(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     order: Callable[[T], tuple[Any, ...]] = trouble_first
     keep: Callable[[T], bool] = everything
+    distinct: Callable[[list[Any]], list[Any]] = as_they_are
 
     @property
     def keyword(self) -> str:
@@ -139,7 +146,7 @@ def arranged(table: Table[Any], resources: Iterable[Resource], sort: str = "", *
 
     Sorting by a column keeps the table's own order among equals, whichever the direction.
     """
-    rows = sorted((resource for resource in resources if table.keep(resource)), key=table.order)
+    rows = sorted(table.distinct([resource for resource in resources if table.keep(resource)]), key=table.order)
     column = table.column(sort) if sort else None
     if column is not None:
         rows.sort(key=column.sort, reverse=descending)

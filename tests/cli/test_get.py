@@ -96,6 +96,13 @@ async def test_tables_over_several_platforms_print_all_their_columns(name: str, 
         assert column.title in heading
 
 
+async def test_an_applier_on_the_bridge_is_spoken_for_by_its_trigger(fleet: Fleet) -> None:
+    ran = await fleet.quarterdeck("get", "bridge", "-c", "atlas", "-o", "name")
+    names = ran.out.splitlines()
+    assert "atlas:FluxTrigger/team-a/storefront" in names
+    assert "atlas:Kustomization/flux-system/storefront" not in names
+
+
 async def test_on_a_terminal_lines_fit_and_are_coloured_unless_forbidden(fleet: Fleet) -> None:
     fleet.env.update(TERM="xterm", COLUMNS="80")
     ran = await fleet.quarterdeck("get", "triggers", "-c", "atlas", terminal=True)
