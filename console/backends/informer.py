@@ -39,6 +39,8 @@ DENIED_FIRST, DENIED_MOST = 30.0, 900.0
 """Pauses in seconds between attempts to read what was forbidden."""
 WATCH_DENIED = 600.0
 """Seconds for which a kind is polled when it may be listed, but not watched."""
+TURN = 100
+"""Objects of a page that are converted before the loop gets a turn: some milliseconds' worth."""
 _BRIEF = 5.0
 """A watch that ends sooner than this (seconds) is followed by a pause, so that a server in trouble isn't flooded."""
 _FAILURES_IN_A_ROW = 3
@@ -174,8 +176,11 @@ class Informer:
         async with self._turn, aclosing(self._client.list_pages(path, self._decoder, on_bad=self._note_odd)) as pages:
             async for page in pages:
                 self._heard()
-                present.update(self._assembler.take(self.kind, wire) for wire in page.items)
                 version = page.resource_version or version
+                for number, wire in enumerate(page.items, 1):
+                    present.add(self._assembler.take(self.kind, wire))
+                    if number % TURN == 0:
+                        await asyncio.sleep(0)
         self._assembler.listed(self.kind, self._namespace, present)
         self._version = version
         self._listed(polled)

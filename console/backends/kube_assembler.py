@@ -34,6 +34,7 @@ class Assembler:
         self._looked_at: dict[Key, set[Key]] = {}
         self._dependents: dict[Key, set[Key]] = {}
         self._operations: dict[Key, Operation | None] = {}
+        self._told_whole: set[str] = set()
 
     def take(self, kind: Kind, wire: Any) -> Key:
         """An object appeared or changed."""
@@ -55,8 +56,10 @@ class Assembler:
                 self._forget(key)
 
     def complete(self, kind: Kind, *, polled: bool = False) -> None:
-        """All lists of a kind are complete: say the whole set, so that rows of an earlier life go too."""
-        self.emit(Listed(self.connection, kind.name, tuple(self._resources.get(kind.name, {}).values())))
+        """All lists of a kind are complete: the first time say the whole set, so that rows of an earlier life go too."""
+        if kind.name not in self._told_whole:
+            self._told_whole.add(kind.name)
+            self.emit(Listed(self.connection, kind.name, tuple(self._resources.get(kind.name, {}).values())))
         self.emit(KindState(self.connection, kind.name, "listed", polled=polled))
 
     def state(self, kind: Kind, state: str, detail: str = "") -> None:

@@ -36,7 +36,7 @@ def worst(*states: Health) -> Health:
     return max(states, key=lambda state: state.trouble, default=Health.UNKNOWN)
 
 
-class Condition(msgspec.Struct, frozen=True):
+class Condition(msgspec.Struct, frozen=True, gc=False):
     """A Kubernetes-style condition. ``status`` is "True", "False" or "Unknown"; ``since`` the last transition (RFC 3339)."""
 
     type: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Ref(msgspec.Struct, frozen=True, order=True):
+class Ref(msgspec.Struct, frozen=True, order=True, gc=False):
     """Identity of one object on one connection.
 
     ``uid`` is the platform's own identity (Kubernetes uid, Swarm or container id); an object deleted and made again under

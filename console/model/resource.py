@@ -11,8 +11,8 @@ from console.model.health import Health
 from console.model.refs import Ref
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of all shown objects.
+class Resource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The base of all shown objects. They form no cycles, and tens of thousands live long: the collector need not see them.
 
     ``reason`` is one plain sentence that says why :attr:`health` is what it is (empty when all is well). ``version`` is the
     platform's own (resourceVersion, ``Version.Index``): a precondition for writes, never shown as progress.
