@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.engines.dispatch.binding import binding_mismatch, reduced, same_repository, shown
@@ -95,6 +95,7 @@ def test_different_repositories_are_not_equal(one: str, other: str) -> None:
 _WORD = st.text("abcXYZ019-_", min_size=1, max_size=8)
 
 
+@settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(host=_WORD, path=st.lists(_WORD, min_size=1, max_size=3))
 def test_every_way_to_write_a_repository_is_reduced_to_the_same(host: str, path: list[str]) -> None:
     tail = "/".join(path)

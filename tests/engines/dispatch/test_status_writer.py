@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.engines.dispatch.constants import Outcome, Reason, point
@@ -304,6 +304,7 @@ def test_a_stored_suspend_token_is_not_lost() -> None:
     assert after.operation == op(suspend_token="S", outcome=Outcome.SETTLING)
 
 
+@settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(Outcome), st.sampled_from(Outcome), st.booleans())
 def test_a_publication_never_moves_an_operation_back_or_over_another(old: Outcome, new: Outcome, same: bool) -> None:
     replaced = may_replace(op("T", old), op("T" if same else "U", new, message="other"))
