@@ -12,6 +12,7 @@ import msgspec
 
 from console import errors
 from console.clients.answers import PROXY_HINT, RETRY_HINT, Response
+from console.clients.docker_events import Told
 from console.clients.endpoint import Endpoint
 from console.clients.http import HttpClient
 from console.clients.streams import json_values, log_frames, log_lines, raw_as_frames, with_silence
@@ -125,39 +126,34 @@ class DockerClient:
         renew: float = 60.0,
         heard: Callable[[], None] | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Events from now (or from ``since``, in Unix seconds with fraction) on, without an end. Each comes once.
+        """Events from now (or from ``since``, in Unix seconds with fraction) on, without an end.
 
         A quiet engine and a dead connection look the same. So the engine is pinged after ``silence`` seconds without an
-        event, and after ``renew`` seconds the stream is replaced by a new one that takes over where the old one stopped.
+        event, and after ``renew`` seconds the stream is replaced by a new one that takes over where the old one stopped: each
+        event comes once. Only some from shortly before the call may come along, since engines tell their time in seconds.
 
         :param heard: called whenever the engine gave a sign of life.
         :raises TimedOut, Unreachable, Interrupted: the engine or the connection is lost; what happened meanwhile isn't known.
         """
         heard = heard or _ignore
-        last = 0
+        told = Told(since)
         while True:
-            query = {"since": since, "filters": filters or {}}
+            query = {"since": told.since, "filters": filters or {}}
             quiet = 0.0
             async with AsyncExitStack() as stack:
                 answer = await stack.enter_async_context(
                     self.http.stream("GET", await self._path("/events"), params=_query(query))
                 )
                 heard()
-                since = since or _seconds(_date(answer.headers))
+                told.began(_date(answer.headers))
                 values = await stack.enter_async_context(aclosing(json_values(answer.body, _OBJECT, "GET /events")))
                 paced = await stack.enter_async_context(aclosing(with_silence(values, silence)))
                 async for event in paced:
                     if event is None:
                         await self.ping(timeout=max(2.0, min(silence, 10.0)))
-                        quiet += silence
-                    else:
-                        at = int(event.get("timeNano") or 0)
-                        if at and at <= last:
-                            continue
-                        last, quiet = max(last, at), 0.0
-                        since = f"{last // 10**9}.{last % 10**9:09d}" if last else since
                     heard()
-                    if event is not None:
+                    quiet = quiet + silence if event is None else 0.0
+                    if event is not None and told.new(event):
                         yield event
                     if quiet >= renew:
                         break
@@ -250,10 +246,6 @@ def _date(headers: Mapping[str, str]) -> datetime | None:
         return parsedate_to_datetime(headers["date"]).astimezone(UTC)
     except (KeyError, ValueError):
         return None
-
-
-def _seconds(at: datetime | None) -> str:
-    return str(int(at.timestamp())) if at else ""
 
 
 def _ignore() -> None:

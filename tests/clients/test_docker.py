@@ -10,6 +10,7 @@ import pytest
 
 from console import errors
 from console.clients.docker import DockerClient
+from console.clients.docker_events import Told
 from console.clients.endpoint import Endpoint
 from tests.clients.servers import Handler, Reply, Seen, serve
 
@@ -153,7 +154,7 @@ async def test_a_quiet_engine_is_pinged_and_its_stream_renewed_without_loss_or_r
                     break
         await client.close()
     assert got == [1_800_000_000, 1_800_000_007]
-    assert streams == ["", "1800000000.000000000"]
+    assert streams == ["", "1799999999.000000000"]
     assert server.asked().count("GET /_ping") >= 3
     assert len(heard) >= 5
 
@@ -173,6 +174,22 @@ async def test_a_stream_without_events_is_renewed_from_when_it_began() -> None:
             await anext(events)
         await client.close()
     assert streams == ["", str(int(datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp()))]
+
+
+def test_events_that_overtake_each_other_are_all_told_once() -> None:
+    told = Told()
+    told.began(datetime(2026, 11, 30, 12, tzinfo=UTC))
+    assert told.since == "1796040000"
+    assert [told.new(event(number)) for number in (1_800_000_005, 1_800_000_004, 1_800_000_005, 1_800_000_004)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert told.new({**event(1_800_000_005), "Action": "create"})
+    assert told.since == "1800000004.000000000"
+    assert told.new({"Type": "odd"})
+    assert told.new({"Type": "odd"})
 
 
 async def test_a_dead_engine_behind_a_quiet_stream_is_noticed() -> None:
