@@ -60,7 +60,7 @@ async def _run(options: Options, outside: Outside) -> Exit:
 async def _shown(at: Opened, ref: Ref, output: str) -> str:
     from console.cli import documents
     from console.errors import NotFound
-    from console.views.describe import as_text, describe, heading
+    from console.views.describe import as_text, describe, heading, notes_section
     from console.views.yaml_text import yaml_text
 
     if output == "yaml":
@@ -79,7 +79,18 @@ async def _shown(at: Opened, ref: Ref, output: str) -> str:
         operations_on=at.runtime.operations_on(ref),
         events=at.runtime.events_about(ref),
     )
-    return f"{top}{as_text(sections)}\n"
+    notes = notes_section("Dispatch", await _notes(at, ref))
+    return f"{top}{as_text((*sections[:1], *notes, *sections[1:]))}\n"
+
+
+async def _notes(at: Opened, ref: Ref) -> tuple[str, ...]:
+    from console.errors import QuarterdeckError
+
+    try:
+        return await at.runtime.engine_notes(ref)
+    except QuarterdeckError as error:
+        # The object itself can still be told; what could not be read is said in its place.
+        return (error.sentence(),)
 
 
 COMMAND = Command(

@@ -108,6 +108,7 @@ BUILT_IN = (
     _apps("DaemonSet", "daemonsets", "ds", scale=False),
     Kind(group="batch", version="v1", kind="Job", plural="jobs"),
     Kind(group="batch", version="v1", kind="CronJob", plural="cronjobs", short=("cj",)),
+    Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", status=False),
 )
 
 REVERSER = (

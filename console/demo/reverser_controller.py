@@ -5,22 +5,30 @@ It does what the real one does, in the same order: record, resume with a token, 
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster, condition
 from console.demo.kube_store import Object
 from console.demo.source_controller import REQUESTED_AT
 
 _MANAGER = "gitops-reverser"
+LEASE = ("gitops-reverser-system", "gitops-reverser")
+HOLDER = "gitops-reverser-manager-0"
+_LEASE_SECONDS = 15
+_RENEW_SECONDS = 5.0
 
 
 class ReverserController:
-    """Runs the operations of FluxTriggers that hold their Kustomization."""
+    """Runs the operations of FluxTriggers that hold their Kustomization, while it holds the Lease of its cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._renewed: datetime | None = None
 
     def step(self) -> None:
         """Go one step further with every trigger that has something to do."""
+        self._renew()
         for trigger in self._cluster.store.all("FluxTrigger"):
             conditions = trigger.get("status", {}).get("conditions", ())
             held = any(entry["type"] == "Held" and entry["status"] == "True" for entry in conditions)
@@ -28,6 +36,15 @@ class ReverserController:
             applier = self._cluster.store.find("Kustomization", place["namespace"], place["name"])
             if held and applier is not None:
                 self._go_on(trigger, applier)
+
+    def _renew(self) -> None:
+        now = self._cluster.clock.now()
+        if self._renewed is None or (now - self._renewed).total_seconds() >= _RENEW_SECONDS:
+            self._renewed = now
+            lease = self._cluster.store.find("Lease", *LEASE)
+            if lease is not None:
+                renewed = {**lease, "spec": {**lease["spec"], "renewTime": micro_time(now)}}
+                self._cluster.change(lease, lambda live: renewed, HOLDER)
 
     def _go_on(self, trigger: Object, applier: Object) -> None:
         record = trigger["status"].get("operation") or {}
@@ -97,3 +114,19 @@ class ReverserController:
             for entry in trigger["status"]["conditions"]
         ]
         self._cluster.set_status(trigger, _MANAGER, operation=record, conditions=conditions)
+
+
+def micro_time(now: datetime) -> str:
+    """A time as Kubernetes' MicroTime: exactly six digits after the point."""
+    return f"{now:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def seed_lease(cluster: Cluster) -> None:
+    """The Lease of a live engine, as it is when the world begins."""
+    spec = {
+        "holderIdentity": HOLDER,
+        "leaseDurationSeconds": _LEASE_SECONDS,
+        "renewTime": micro_time(cluster.clock.now()),
+        "leaseTransitions": 3,
+    }
+    cluster.seed("Lease", *LEASE, spec=spec, manager=HOLDER, age=60 * 86400)

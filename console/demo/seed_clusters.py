@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.demo import kube_kinds
 from console.demo.clockwork import WorldClock, rfc3339
 from console.demo.cluster import Cluster
+from console.demo.reverser_controller import seed_lease
 from console.demo.seed_argo import head, seed_argo
 from console.demo.seed_flux import commit, seed_flux
 from console.demo.seed_reverser import record, seed_reverser, seed_target, seed_trigger
@@ -26,6 +27,7 @@ def atlas(clock: WorldClock, seed: int, pods: int = 0) -> Cluster:
     seed_deployments(cluster, ATLAS)
     seed_sets(cluster)
     seed_reverser(cluster, ("flux-system", "team-a"))
+    seed_lease(cluster)
     _atlas_triggers(cluster)
     if pods:
         _many_pods(cluster, pods)

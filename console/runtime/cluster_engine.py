@@ -29,7 +29,7 @@ from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, TargetRef, TriggerRef
 from console.engines.ports.applier import Objects
 from console.engines.ports.dispatch import ApplierClient, EventSink
-from console.errors import NotServed, QuarterdeckError
+from console.errors import JournalError, NotServed, QuarterdeckError
 from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, Wakeable
@@ -46,11 +46,13 @@ SOON_SECONDS = 2.0
 class JournalLog:
     """The journal as the engine's operation log: durable before anything is put on the applier."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal | None) -> None:
         self._journal = journal
 
     async def write(self, trigger: TriggerRef, operation: Operation) -> None:
         """Store it. :raises JournalError: it was not stored, so nothing may start."""
+        if self._journal is None:
+            raise JournalError("There is no journal.", "Nothing can be written without one.")
         await self._journal.dispatched(str(trigger), operation.token, msgspec.json.encode(operation))
 
 
@@ -86,7 +88,7 @@ class ClusterEngine:
         name: str,
         cluster_uid: str,
         objects: Objects,
-        journal: Journal,
+        journal: Journal | None,
         events: EventSink,
         clock: Clock,
         identity: str,

@@ -62,6 +62,7 @@ class Dispatching:
 
     :param triggers: declared local triggers.
     :param identity: our name as holder of a cluster's engine Lease.
+    :param drives: whether this process runs engines; else they explain and plan, and nothing is written or followed.
     """
 
     def __init__(
@@ -69,9 +70,11 @@ class Dispatching:
         triggers: Iterable[TriggerEntry],
         store: Store,
         backend: Callable[[str], object | None],
-        journal: Journal,
+        journal: Journal | None,
         clock: Clock,
         identity: str,
+        *,
+        drives: bool,
     ) -> None:
         self._entries = tuple(triggers)
         self._store = store
@@ -79,6 +82,7 @@ class Dispatching:
         self._journal = journal
         self._clock = clock
         self._identity = identity
+        self._drives = drives
         self.engines: dict[str, ClusterEngine] = {}
         self.problems: tuple[str, ...] = ()
 
@@ -132,8 +136,9 @@ class Dispatching:
         problems += self._taken(engine)
         self.problems += tuple(problem for problem in problems if problem)
         self.engines[name] = engine
-        engine.start()
-        _log.info("the dispatch engine of %s runs with %d local triggers", name, len(engine.declarations.all()))
+        if self._drives:
+            engine.start()
+            _log.info("the dispatch engine of %s runs with %d local triggers", name, len(engine.declarations.all()))
 
     def _taken(self, engine: ClusterEngine) -> list[str]:
         """Triggers that another connection to the same cluster drives already: one applier has one trigger."""

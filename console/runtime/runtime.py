@@ -19,7 +19,7 @@ from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, SystemClock
 from console.model.connections import Connection, Phase
 from console.model.docker import Sample
-from console.model.kubernetes import Event, LogLine, LogQuery
+from console.model.kubernetes import TRIGGER_KINDS, Event, LogLine, LogQuery
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource, Upserted
@@ -36,6 +36,7 @@ from console.runtime.presence import Presence
 from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.store import Store
 from console.runtime.targets import Target
+from console.runtime.trigger_notes import trigger_notes
 from console.runtime.whoami import whoami
 
 _WAITING = (Phase.IDLE, Phase.CONNECTING)
@@ -216,6 +217,14 @@ class Runtime:
             async for sample in samples:
                 yield sample
 
+    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
+        """What the dispatch engine knows about a trigger or an applier, in sentences; nothing for other objects.
+
+        :raises QuarterdeckError: its cluster can't be read now.
+        """
+        engine = self.dispatching.engines.get(ref.connection) if self.dispatching else None
+        return await trigger_notes(engine, ref) if engine is not None and ref.kind in TRIGGER_KINDS else ()
+
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         """Events that speak of this object, newest first."""
         return events_about(self.store, ref)
@@ -263,18 +272,24 @@ class Runtime:
             self.links[connection].want(kinds)
 
     def _follow_journal(self) -> None:
-        if self.journal is None:
-            return
-        folder = self.settings.presence_folder
-        presence = Presence(folder, self.journal.who) if folder else None
-        self.history = History(self.journal, self.store, self.writers, lambda: self.commands.running, presence)
-        self._followers.keep("journal", self.history.run)
-        # One process of an account runs engines: the one that holds the journal's lease.
-        if self.journal.lease.held and not self._read_only:
-            who = self.journal.who
-            identity = f"quarterdeck-{who.user}-{who.host}-{who.pid}"
-            self.dispatching = Dispatching(self.fleet.triggers, self.store, self.backend, self.journal, self.clock, identity)
-            self._followers.keep("dispatch engines", self.dispatching.run)
+        journal = self.journal
+        who = journal.who if journal else whoami(os.environ)
+        if journal is not None:
+            folder = self.settings.presence_folder
+            presence = Presence(folder, who) if folder else None
+            self.history = History(journal, self.store, self.writers, lambda: self.commands.running, presence)
+            self._followers.keep("journal", self.history.run)
+        self.dispatching = Dispatching(
+            self.fleet.triggers,
+            self.store,
+            self.backend,
+            journal,
+            self.clock,
+            f"quarterdeck-{who.user}-{who.host}-{who.pid}",
+            # One process of an account runs engines: the one that holds the journal's lease.
+            drives=journal is not None and journal.lease.held and not self._read_only,
+        )
+        self._followers.keep("dispatch engines", self.dispatching.run)
 
     def _publish_operation(self, operation: Operation) -> None:
         self.store.apply(Upserted(operation))

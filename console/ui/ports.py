@@ -142,6 +142,10 @@ class ConsoleRuntime(Protocol):
         """Objects that this one names, and objects that name it."""
         ...
 
+    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
+        """What the dispatch engine knows about a trigger, in sentences; raises ``QuarterdeckError``."""
+        ...
+
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         """Events that speak of this object, newest first."""
         ...

@@ -258,6 +258,12 @@ def _labels(resource: Resource) -> tuple[Line, ...]:
     return tuple(Line(label=cell(key, "muted"), value=cell(mask_text(value))) for key, value in sorted(resource.labels.items()))
 
 
+def notes_section(title: str, notes: Iterable[str]) -> tuple[Section, ...]:
+    """Sentences from elsewhere as a section; none when there is nothing to say."""
+    lines = tuple(Line(label=prose(note), wraps=not note.startswith(" ")) for note in notes)
+    return (Section(title, lines),) if lines else ()
+
+
 def as_text(sections: Iterable[Section], width: int = 100) -> str:
     """Sections as plain text, for printing and for copying; labels aligned within a section."""
     lines: list[str] = []

@@ -189,6 +189,9 @@ class StandIn:
     def related(self, ref: Ref) -> tuple[Resource, ...]:
         return related_to(self.store, ref, frozenset({"Stack", "SwarmService", "Task", "Container", "Pod"}))
 
+    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
+        return ()
+
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         return events_about(self.store, ref)
 

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from console.errors import QuarterdeckError
 from console.model.docker import Sample
+from console.model.kubernetes import TRIGGER_KINDS
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.describe_text import heading_lines, section_lines, stats_lines, yaml_lines
@@ -59,6 +60,7 @@ class Detail(Vertical):
         self.next_steps: tuple[Part, ...] = ()
         self._samples: list[Sample] = []
         self._yaml: tuple[Ref, str] | None = None
+        self._notes: tuple[Ref, tuple[str, ...]] | None = None
         self._settle: Timer | None = None
         self._context_now = now_context(now=runtime.clock.now())
 
@@ -131,7 +133,7 @@ class Detail(Vertical):
         self.ref = None
         self._samples.clear()
         self.log_pane.close_stream()
-        for group in ("stats", "yaml"):
+        for group in ("stats", "yaml", "notes"):
             self.workers.cancel_group(self, group)
 
     def refresh_now(self, context: Context) -> None:
@@ -191,6 +193,8 @@ class Detail(Vertical):
             operations_on=self._runtime.operations_on(self.ref),
             events=self._runtime.events_about(self.ref),
         )
+        if self._notes is not None and self._notes[0] == self.ref:
+            sections = (*sections[:1], *describe.notes_section("Dispatch", self._notes[1]), *sections[1:])
         lines = section_lines(sections, room)
         first_end = next((index for index, entry in enumerate(lines) if not entry.parts), len(lines)) + 1
         extra = list(stats_lines(self._samples, room))
@@ -234,6 +238,8 @@ class Detail(Vertical):
             self.log_pane.open(ref)
         elif self.tab == "yaml":
             self.run_worker(self._read_yaml(ref), group="yaml", exclusive=True, exit_on_error=False, description="yaml")
+        if ref.kind in TRIGGER_KINDS and self.tab == "describe":
+            self.run_worker(self._read_notes(ref), group="notes", exclusive=True, exit_on_error=False, description="notes")
         if ref.kind in _MEASURED and self.tab == "describe":
             self.run_worker(self._measure(ref), group="stats", exclusive=True, exit_on_error=False, description="stats")
 
@@ -247,6 +253,17 @@ class Detail(Vertical):
         if self.ref == ref and self.tab == "yaml":
             self._yaml = (ref, "shown")
             self.text.put(lines)
+
+    async def _read_notes(self, ref: Ref) -> None:
+        """What the dispatch engine knows of a trigger; a cluster that can't be read now says so by its own state."""
+        try:
+            notes = await self._runtime.engine_notes(ref)
+        except QuarterdeckError as error:
+            notes = (error.sentence(),)
+        if self.ref == ref:
+            self._notes = (ref, notes)
+            if self.tab == "describe":
+                self._show_pane()
 
     async def _measure(self, ref: Ref) -> None:
         try:
