@@ -63,7 +63,9 @@ def _phase(wire: WirePod) -> tuple[str, str]:
                 word, message = state.waiting.reason, state.waiting.message or _last_end(entry)
             elif state.terminated is not None:
                 word = state.terminated.reason or f"ExitCode:{state.terminated.exit_code}"
-                message = state.terminated.message or f"Container {entry.name} ended with exit code {state.terminated.exit_code}"
+                message = (
+                    state.terminated.message or f"Container {entry.name} ended with exit code {state.terminated.exit_code}"
+                )
             else:
                 continue
             if word not in _STARTING and word != "Completed":
