@@ -8,7 +8,7 @@ import pytest
 
 from tests.real import fixtures, requires
 
-REAL_ROOMS = frozenset({"contract", "e2e", "real"})
+REAL_ROOMS = frozenset({"contract", "crash", "e2e", "real"})
 """Folders (or parts of a file's name) whose tests talk to real servers on a busy machine."""
 
 _SCENARIO = re.compile(r"(graph|dispatch|stacks|services):[A-Z]{1,2}[0-9]+[a-z]?")
