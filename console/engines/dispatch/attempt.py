@@ -178,7 +178,8 @@ class Attempt:
         return started
 
     def _current(self) -> bool:
-        return not self._abandoned and not self._desk.stopping and self.request.wanted()
+        desk, request = self._desk, self.request
+        return not self._abandoned and not desk.stopping and desk.triggers.drives(request.trigger) and request.wanted()
 
     def _reached(self, started: Started) -> None:
         request = self.request
@@ -234,6 +235,10 @@ class Attempt:
                 started.overdue = True
             elif not started.overdue and loop.time() - began >= desk.timing.unresolved_after - _INSTANT:
                 self._become_unresolved(started)
+            if not desk.triggers.drives(self.request.trigger):
+                # As at a stop: the record stays, and the engine that is elected now recovers it.
+                _log.warning("%s is left to the elected engine, which this console no longer is", self.request.key)
+                return
             if await self._look(started):
                 return
             if self._abandoned and not started.overdue:

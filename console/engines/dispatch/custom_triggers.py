@@ -54,6 +54,10 @@ class CustomTriggers:
     def __init__(self, control: Objects) -> None:
         self._references = References(control)
 
+    def drives(self, trigger: TriggerRef) -> bool:
+        """Any custom trigger: whether this console is the elected engine is asked one level above, in ``routing``."""
+        return trigger.kind in TRIGGER_KINDS
+
     async def still_asked(self, decision: Decision) -> tuple[TargetRef, ...]:
         """The targets for which the decision still holds."""
         try:

@@ -9,7 +9,7 @@ from console.engines.dispatch.faults import DispatchError, PermanentError, Retry
 from console.engines.dispatch.flux_reading import suspend_owners
 from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition
-from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger
+from console.engines.dispatch.local import LOCAL_KIND, AnnotationStore, Declarations, LocalTrigger
 from console.engines.dispatch.resources import trigger_view
 from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRef, Verdict
 from console.engines.ports.applier import ARGOCD_TRIGGERS, FLUX_TRIGGERS, KUSTOMIZATIONS, Objects
@@ -78,6 +78,10 @@ class LocalTriggers:
             f"spec.suspend of {trigger.key} is already owned under the name {flux.manager}, by something that left no record; "
             "confirm that it is this console, or give this console another field manager"
         )
+
+    def drives(self, trigger: TriggerRef) -> bool:
+        """A local trigger needs no lead; even one that is no longer declared is followed to its end."""
+        return trigger.kind == LOCAL_KIND
 
     async def still_asked(self, decision: Decision) -> tuple[TargetRef, ...]:
         """A declared trigger is its own single reference."""

@@ -57,6 +57,10 @@ class RoutedTriggers:
         _require_lead(trigger, self._leads)
         return self._custom
 
+    def drives(self, trigger: TriggerRef) -> bool:
+        """A local trigger always; a custom one only while this console is the elected engine."""
+        return _local(trigger) or self._leads()
+
     async def still_asked(self, decision: Decision) -> tuple[TargetRef, ...]:
         """Pass it on. :raises RetryableError: a custom trigger, and this console is not the elected engine."""
         return await self._of(decision.trigger).still_asked(decision)

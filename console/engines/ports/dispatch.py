@@ -133,6 +133,10 @@ class Decision(Protocol):
 class Triggers(Protocol):
     """Fresh reads about triggers and their targets."""
 
+    def drives(self, trigger: TriggerRef) -> bool:
+        """Whether this console may still write the trigger's applier; once false, its operations are another engine's."""
+        ...
+
     async def still_asked(self, decision: Decision) -> tuple[TargetRef, ...]:
         """The targets for which the decision still holds, not empty.
 

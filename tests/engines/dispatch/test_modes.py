@@ -153,6 +153,33 @@ async def test_a_console_that_does_not_lead_writes_nothing_of_a_custom_trigger()
         await writer.stop()
 
 
+@pytest.mark.parametrize("when", ["before the resume", "while it is followed"])
+async def test_a_lead_that_is_lost_leaves_the_rest_to_the_next_engine(when: str) -> None:
+    async with simulated() as world:
+        set_up(world)
+        leads = [True]
+        console = Console(world, world.api)
+        desk = console.dispatcher._desk
+        desk.records = RoutedRecords(console.writer, console.writer, lambda: leads[0])
+        desk.triggers = RoutedTriggers(CustomTriggers(world.api), CustomTriggers(world.api), lambda: leads[0])
+        console.start()
+        world.kustomize.apply_seconds = 20
+        if when == "before the resume":
+            world.api.before("replace", FLUX_TRIGGERS, lambda: leads.__setitem__(0, False))
+        console.request(A, Reason.REPAIR)
+        if when == "before the resume":
+            await console.done()
+            assert not world.resumes
+        else:
+            await eventually(lambda: console.operation().get("outcome") == "Running")
+            leads[0] = False
+        await asyncio.sleep(400)
+        assert world.suspends == 0
+        assert not desk.slots
+        assert console.operation()["outcome"] == ("Requested" if when == "before the resume" else "Running")
+        await console.stop()
+
+
 async def test_local_triggers_need_no_lead() -> None:
     async with simulated() as world:
         set_up(world)
