@@ -45,8 +45,8 @@ class Trigger(Resource, frozen=True, kw_only=True):
 class KubeObject(Resource, frozen=True, kw_only=True):
     """Any other object with conditions: sources, HelmReleases, HelmCharts, Git targets and providers, Argo CD projects.
 
-    ``summary`` is what matters about it in a few words (URL and revision, chart and version). ``url`` and ``branch`` are those of
-    a source, ``interval`` how often it is looked at ("5m").
+    ``summary`` is what matters about it in a few words (URL and revision, chart and version). ``url`` and ``branch`` are those
+    of a source, ``interval`` how often it is looked at ("5m").
     """
 
     summary: str = ""
