@@ -68,7 +68,8 @@ def _target(name: str, plural: str, *, namespaced: bool = True) -> Kind:
 def _source(name: str, plural: str) -> Kind:
     convert = partial(flux_objects.source, name)
     versions = ("v1", "v1beta2", "v1beta1")
-    return Kind(name, "source.toolkit.fluxcd.io", plural, versions, WireSource, convert, _flux_operation, standing=True)
+    # A source is looked at every minute or so: such a pass is no operation that anybody follows.
+    return Kind(name, "source.toolkit.fluxcd.io", plural, versions, WireSource, convert, standing=True)
 
 
 def _workload(name: str, group: str, plural: str) -> Kind:

@@ -101,7 +101,7 @@ def converge(state: ServiceState) -> Convergence:
         if state.exhausted:
             return Convergence(Step.WEDGED, state.error or f"{done}/{state.desired} tasks {word}, and no restart is left")
         return Convergence(Step.PROGRESSING, _because(f"{done}/{state.desired} tasks {word}", state))
-    if state.newest_task_age is not None and not (state.job and state.completed >= state.desired):
+    if state.newest_task_age is not None:
         left = max(state.monitor, SETTLE) - state.newest_task_age
         if left > 0:
             return Convergence(Step.PROGRESSING, f"its newest task must live for {left:.0f} s more", left)

@@ -67,8 +67,11 @@ class Status:
         told = tuple((state.kind, state.state, state.detail) for state in kinds)
         restricted = tuple(state.kind for state in kinds if state.state == "restricted")
         failed = tuple(state for state in kinds if state.state == "failed")
+        hint = ""
         if restricted:
             phase, reason = Phase.RESTRICTED, f"These credentials may not read {', '.join(restricted)}."
+            if "kubernetes" in self.connection.platforms:
+                hint = "If they may in some namespaces, name those in the fleet file (namespaces)."
         elif (listed := [state for state in kinds if state.state == "listed"]) and all(state.polled for state in listed):
             phase, reason = Phase.POLLING, "The server tells of no changes; it is asked again and again."
         else:
@@ -77,7 +80,7 @@ class Status:
             reason = f"{', '.join(state.kind for state in failed)} can't be read: {failed[0].detail or 'no reason given'}"
         health = worst(phase.health, Health.WARN) if failed else phase.health
         since = self.connection.since if phase is self.phase else self._clock.now()
-        self._set(phase=phase, reason=reason, hint="", since=since, health=health, kinds=told, attempts=0)
+        self._set(phase=phase, reason=reason, hint=hint, since=since, health=health, kinds=told, attempts=0)
 
     def heard(self) -> None:
         """The server said something just now."""
