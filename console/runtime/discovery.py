@@ -26,6 +26,8 @@ from console.runtime.whoami import whoami
 
 Env = Mapping[str, str]
 
+UNVERIFIED = "The server's certificate is not verified: anybody on the way can read and change what is said."
+
 
 class Discovery(msgspec.Struct, frozen=True):
     """Targets, those of the fleet file first in its order, then the others by name; and what could not be used, in words."""
@@ -38,7 +40,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """One way to reach something. ``key`` is equal for two ways that reach the same with the same credentials.
 
     ``make`` builds a backend for a connection of that name, as the fleet file's entry for it wants it. Of several ways to the
-    same, a ``preferred`` one gives the name.
+    same, a ``preferred`` one gives the name. ``unverified``: the server's certificate is not checked.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     make: Callable[[str, Entry | None], KubernetesBackend | DockerBackend]
     preferred: bool = False
+    unverified: bool = False
 
 
 def discover(env: Env, fleet: Fleet | None = None) -> Discovery:
@@ -102,6 +105,7 @@ def _target(name: str, way: Found, fleet: Fleet, entry: Entry | None) -> Target:
         colour=fleet.colour(entry) if entry else "",
         protected=fleet.protected(entry) if entry else False,
         read_only=fleet.read_only(entry) if entry else False,
+        warning=UNVERIFIED if way.unverified or (entry is not None and entry.insecure) else "",
         origin=way.origin,
         labels=entry.labels if entry else {},
     )
@@ -175,6 +179,7 @@ def _kubernetes(context: KubeContext, env: Env) -> Found:
         kind="kubernetes",
         key=("kubernetes", context.server.rstrip("/"), user),
         label=_label(context),
+        unverified=_unverified(context),
         origin="kubeconfig",
         make=make,
         preferred=context.current,
@@ -190,6 +195,7 @@ def _docker(context: DockerContext, env: Env, origin: str = "docker context") ->
         kind="docker",
         key=("docker", context.host.rstrip("/"), context.cert),
         label=_label(context),
+        unverified=_unverified(context),
         origin=origin,
         make=make,
         # "default" says nothing; any name that a person gave is better.
@@ -206,6 +212,14 @@ def _label(context: KubeContext | DockerContext) -> str:
         return context.endpoint().label
     except ConfigError:
         return ""
+
+
+def _unverified(context: KubeContext | DockerContext) -> bool:
+    try:
+        endpoint = context.endpoint()
+    except ConfigError:
+        return False
+    return endpoint.secure and not endpoint.verify
 
 
 class _Files:

@@ -27,6 +27,7 @@ class Status:
         self._store = store
         self._clock = clock
         self._told_heard = float("-inf")
+        self._warning = target.warning
         self.connection = Connection(
             ref=Ref(target.name, "Connection", "", target.name),
             platforms=target.platforms,
@@ -78,7 +79,8 @@ class Status:
             phase, reason = Phase.LIVE, ""
         if failed:
             reason = f"{', '.join(state.kind for state in failed)} can't be read: {failed[0].detail or 'no reason given'}"
-        health = worst(phase.health, Health.WARN) if failed else phase.health
+        reason = reason or self._warning
+        health = worst(phase.health, Health.WARN) if failed or self._warning else phase.health
         since = self.connection.since if phase is self.phase else self._clock.now()
         self._set(phase=phase, reason=reason, hint=hint, since=since, health=health, kinds=told, attempts=0)
 

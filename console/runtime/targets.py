@@ -14,7 +14,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     ``make_backend`` is called for every fresh attempt, so that credentials which changed on disk are read again; it must not
     do input or output beyond reading files. ``aliases`` are other names under which the same endpoint was found, ``origin``
-    says where it was found ("kubeconfig", "docker context", "fleet file"). ``read_only`` can't be lifted by arming.
+    says where it was found ("kubeconfig", "docker context", "fleet file"). ``read_only`` can't be lifted by arming. ``warning``
+    is a sentence that must be seen as long as the target is used.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     colour: str = ""
     protected: bool = False
     read_only: bool = False
+    warning: str = ""
     aliases: tuple[str, ...] = ()
     origin: str = ""
     labels: dict[str, str] = {}

@@ -45,8 +45,8 @@ class World:
     def link(self, backend: Scripted, name: str = "prod") -> Link:
         return self.linked(lambda: backend, name)
 
-    def linked(self, make: Callable[[], Scripted], name: str = "prod") -> Link:
-        target = Target(name=name, make_backend=make, group="eu", protected=True)
+    def linked(self, make: Callable[[], Scripted], name: str = "prod", warning: str = "") -> Link:
+        target = Target(name=name, make_backend=make, group="eu", protected=True, warning=warning)
         link = Link(target, self.store, self.gate, self.identities, LoopClock(START), random.Random(7))
         self.supervisor.keep(f"link {name}", link.run)
         return link
@@ -265,6 +265,14 @@ async def test_restricted_failed_and_polled_kinds_show_in_the_phase() -> None:
         assert ("Kustomization", "failed", "no leader") in world.row().kinds
         backend.say(KindState("prod", "Kustomization", "listed", polled=True), KindState("prod", "Pod", "listed", polled=True))
         assert (world.row().phase, world.row().health) == (Phase.POLLING, Health.OK)
+
+
+async def test_a_warning_about_a_target_stays_while_it_is_live() -> None:
+    async with a_world() as world:
+        world.linked(Scripted, warning="The certificate is not verified.")
+        await asyncio.sleep(100)
+        row = world.row()
+        assert (row.phase, row.health, row.reason) == (Phase.LIVE, Health.WARN, "The certificate is not verified.")
 
 
 async def test_at_most_four_connect_at_once_and_dead_ones_do_not_keep_the_others_out() -> None:

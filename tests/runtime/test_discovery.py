@@ -148,6 +148,13 @@ async def test_a_backend_has_the_name_and_what_the_entry_says(env: Env) -> None:
         await backend.close()
 
 
+def test_a_certificate_that_is_not_checked_is_warned_of(env: Env) -> None:
+    kubeconfig(env, {"prod": ("https://prod.test", "ada"), "dev": ("https://dev.test", "ada")})
+    (prod, dev) = discover(env, Fleet(connections=(Entry(name="prod", kubernetes="prod", insecure=True),))).targets
+    assert "not verified" in prod.warning
+    assert dev.warning == ""
+
+
 async def test_a_kubeconfig_that_changed_on_disk_is_read_again(env: Env) -> None:
     kubeconfig(env, {"prod": ("https://old.test", "ada")})
     (target,) = discover(env).targets
