@@ -188,9 +188,9 @@ class DispatchWriter:
 
     async def _note(self, note: HoldNote | None) -> None:
         trigger = self._declared()
-        raw = await self._applier()
         body = note_patch(note)
-        body["metadata"] |= {"uid": text(raw, "metadata", "uid"), "resourceVersion": text(raw, "metadata", "resourceVersion")}
+        # Bound to the object, not to its version: controllers report all the time, and nobody else writes this annotation.
+        body["metadata"]["uid"] = text(await self._applier(), "metadata", "uid")
         kind = KUSTOMIZATIONS if trigger.kind == KUSTOMIZATIONS.kind else APPLICATIONS
         try:
             await self._engine.objects.merge(kind, trigger.namespace, trigger.name, body, manager=LOCAL_MANAGER)
