@@ -89,19 +89,14 @@ def update(live: Object | None, new: Object, write: Write) -> Object:
 
 
 def _resolve(owners: dict[Owner, Fields], writer: Owner, change: kube_fields.Difference, *, force: bool) -> dict[Owner, Fields]:
-    conflicts = {
-        owner: taken for owner, fields in owners.items() if owner != writer and (taken := _overlap(fields, change.set))
-    }
+    changed = change.set
+    conflicts = {owner: taken for owner, fields in owners.items() if owner != writer and (taken := fields & changed)}
     if conflicts and not force:
         raise _conflict(conflicts)
     return {
         owner: fields if owner == writer else fields - conflicts.get(owner, NONE) - change.removed
         for owner, fields in owners.items()
     }
-
-
-def _overlap(fields: Fields, changed: Fields) -> Fields:
-    return fields & changed
 
 
 def _conflict(conflicts: dict[Owner, Fields]) -> Refusal:

@@ -146,7 +146,6 @@ class Writer:
     ) -> Object:
         if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
             raise Refusal(400, "the object provided has no metadata")
-        name = live["metadata"]["name"]
         self._guard(kind, live, new["metadata"])
         if subresource == "status":
             new = {**live, "status": new.get("status", {})}
@@ -161,7 +160,7 @@ class Writer:
                     new["status"] = live["status"]
             new = self._check(kind, new, request)
         changed = kube_owners.update(live, new, self._who(kind, request, subresource or who_subresource))
-        return live if changed is live else self._store_unless_dry(kind, live, changed, request, name)
+        return live if changed is live else self._store_unless_dry(kind, live, changed, request)
 
     def _guard(self, kind: Kind, live: Object, meta: Any) -> None:
         name = live["metadata"]["name"]
@@ -184,7 +183,7 @@ class Writer:
                 raise invalid(kind, name, *((f"spec.{field}", "Required value") for field in missing))
         return new
 
-    def _store_unless_dry(self, kind: Kind, live: Object | None, new: Object, request: Request, _name: str = "") -> Object:
+    def _store_unless_dry(self, kind: Kind, live: Object | None, new: Object, request: Request) -> Object:
         if live is not None:
             new = with_generation(kind, live, new)
         if request.first("dryRun"):

@@ -110,10 +110,9 @@ def seed_deployment(cluster: Cluster, entry: Deployed, image: str) -> Object:
     progressing = condition("Progressing", "True", "NewReplicaSetAvailable", "the new replica set has progressed", at)
     if entry.broken:
         progressing = condition("Progressing", "False", "ProgressDeadlineExceeded", "the new replica set has timed out", at)
-    for entry_condition in (progressing,):
-        entry_condition.pop("observedGeneration")
     available = condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.", at)
-    available.pop("observedGeneration")
+    for built_in in (progressing, available):
+        built_in.pop("observedGeneration")  # conditions of built-in kinds carry none
     return cluster.seed(
         "Deployment",
         entry.namespace,
