@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from console.errors import JournalError, QuarterdeckError, Refused, WorldMoved
+from console.errors import JournalError, QuarterdeckError, Refused
 from console.journal.journal import Journal
 from console.journal.records import OperationRecord
 from console.kit.timing import Clock
@@ -23,6 +23,7 @@ from console.runtime.arming import Arming
 from console.runtime.confirming import check_confirmation, what_moved
 from console.runtime.execution import Execution
 from console.runtime.ports import Writes
+from console.runtime.refusals import Busy, MovedOn
 from console.runtime.tracking import Tracked
 
 
@@ -42,22 +43,6 @@ def writer_for(writers: Iterable[object], intent: Intent) -> Writes | None:
     """The first writer that knows the intent's verb for its objects."""
     kind = intent.targets[0].kind
     return next((writer for writer in writers if isinstance(writer, Writes) and intent.verb in writer.verbs(kind)), None)
-
-
-class MovedOn(WorldMoved):
-    """The plan no longer fits the world; :attr:`fresh` is what would be done now."""
-
-    def __init__(self, message: str, fresh: Plan) -> None:
-        super().__init__(message, "Look at the new plan and confirm that one.")
-        self.fresh = fresh
-
-
-class Busy(Refused):
-    """Another operation of this console writes to the object; :attr:`operation` is its id."""
-
-    def __init__(self, message: str, operation: str) -> None:
-        super().__init__(message, "Wait for it or cancel it.")
-        self.operation = operation
 
 
 class Commands:

@@ -9,7 +9,7 @@ from textual.widgets import Button, Input
 from console.errors import Refused
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
-from console.runtime.commands import MovedOn
+from console.runtime.refusals import MovedOn
 from console.ui.plan_text import question
 from console.ui.screens import plan as plan_module
 from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen

@@ -12,8 +12,8 @@ from console.errors import Forbidden, JournalError, Refused
 from console.model.connections import Phase
 from console.model.operations import State
 from console.model.plan import Plan
-from console.runtime.commands import Busy, MovedOn
 from console.runtime.recovery import recover, unfinished
+from console.runtime.refusals import Busy, MovedOn
 from tests.writing.world import NAME, Desk, World, desk, scale
 
 

@@ -19,7 +19,7 @@ from textual.widgets import Button, Input
 
 from console.errors import QuarterdeckError
 from console.model.plan import Plan, Strength
-from console.runtime.commands import MovedOn
+from console.runtime.refusals import MovedOn
 from console.ui.plan_text import headline, plan_lines, question
 from console.ui.text import Line, Part, line
 from console.ui.widgets.bar import Bar
