@@ -173,7 +173,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
             return
         handler = self._handlers.get(name)
         if handler is not None:
-            handler()
+            # One paint for one key, however many widgets change: over a slow line each paint counts.
+            with self.batch_update():
+                handler()
 
     def on_bar_pressed(self, event: Bar.Pressed) -> None:
         """A click on the frame is the same as the key."""

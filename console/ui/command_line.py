@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "do": "plan a change: :do scale replicas=3",
     "undo": "plan to take back the newest operation on the object",
     "reconnect": "try a connection again at once",
+    "accept": "go on with the other cluster, swarm or engine that answers under this name now",
     "low": "fewer screen updates for a slow line: on or off",
     "help": "all keys",
     "quit": "leave",
@@ -159,7 +160,7 @@ def _choices(first: str, world: World) -> tuple[str, ...]:
     match first:
         case "ctx":
             return (*world.targets, *world.groups)
-        case "write" | "read" | "reconnect":
+        case "write" | "read" | "reconnect" | "accept":
             return world.targets
         case "ns":
             return world.namespaces

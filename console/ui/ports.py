@@ -138,6 +138,10 @@ class ConsoleRuntime(Protocol):
         """Try this connection again at once."""
         ...
 
+    def accept_identity(self, name: str) -> None:
+        """Go on with the other cluster, swarm or engine that answers under this name now."""
+        ...
+
     def related(self, ref: Ref) -> tuple[Resource, ...]:
         """Objects that this one names, and objects that name it."""
         ...

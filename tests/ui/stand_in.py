@@ -130,6 +130,7 @@ class StandIn:
         self.sources: tuple[str, ...] = ()
         self.samples: list[Sample] = []
         self.reconnected: list[str] = []
+        self.accepted: list[str] = []
 
     def connections(self) -> list[Connection]:
         return [item for item in self.store.of("Connection").values() if isinstance(item, Connection)]
@@ -185,6 +186,9 @@ class StandIn:
 
     def reconnect(self, name: str) -> None:
         self.reconnected.append(name)
+
+    def accept_identity(self, name: str) -> None:
+        self.accepted.append(name)
 
     def related(self, ref: Ref) -> tuple[Resource, ...]:
         return related_to(self.store, ref, frozenset({"Stack", "SwarmService", "Task", "Container", "Pod"}))

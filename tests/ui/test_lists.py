@@ -9,8 +9,9 @@ import msgspec
 
 from console.model.connections import Connection, Phase
 from console.model.health import Health
+from console.model.operations import State
 from console.model.resource import KindState, Removed
-from tests.ui.fleet import SHOP, WEB, fill, stack, trigger
+from tests.ui.fleet import SHOP, WEB, fill, running, stack, trigger
 from tests.ui.screen import shown
 from tests.ui.stand_in import NOW, StandIn
 
@@ -191,6 +192,31 @@ async def test_rows_of_a_lost_connection_stay_greyed_with_their_time() -> None:
         drifted = next(segment for segment in screen.table.render_line(index + 1) if "drifted" in segment.text)
         assert drifted.style is not None
         assert drifted.style.color == screen.table._tones["muted"].color
+
+
+async def test_another_identity_under_a_known_name_is_accepted_only_by_name() -> None:
+    async with shown() as screen:
+        await screen.press("colon")
+        await screen.type("accept prod-us")
+        await screen.press("enter")
+        assert screen.runtime.accepted == []
+        screen.runtime.connect("prod-us", Phase.IDENTITY_CHANGED, reason="another cluster answers")
+        await screen.settle()
+        await screen.press("colon")
+        await screen.type("accept prod-us")
+        await screen.press("enter")
+        assert screen.runtime.accepted == ["prod-us"]
+
+
+async def test_interrupted_operations_are_told_once_at_start() -> None:
+    async with shown() as screen:
+        screen.runtime.put(msgspec.structs.replace(running(), state=State.INTERRUPTED))
+        await screen.settle()
+        for _ in range(100):
+            if screen.message:
+                break
+            await screen.pilot.pause(0.02)
+        assert "1 operation was interrupted" in screen.message
 
 
 async def test_an_empty_list_says_why() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from console.model.connections import Phase
 from console.model.resource import Resource
 from console.ui.command_line import Do, Go, World, Wrong, complete, parse
 
@@ -45,6 +46,7 @@ class Commanding:
             "do": self._do,
             "undo": lambda _: changing.undo() if screen.subjects else screen.say("There is no row to do this with.", "warn"),
             "reconnect": self._reconnect,
+            "accept": self._accept,
             **app_commands,
         }
 
@@ -137,6 +139,16 @@ class Commanding:
             screen.say(f"{wrong!r} is no argument; write name=value.", "warn")
             return
         self._changing.ask(words[0], {name: value for name, _, value in pairs} if pairs else None)
+
+    def _accept(self, words: tuple[str, ...]) -> None:
+        screen = self._screen
+        changed = {item.ref.name for item in screen.connections() if item.phase is Phase.IDENTITY_CHANGED}
+        if len(words) != 1 or words[0] not in changed:
+            said = f"Say which: {', '.join(sorted(changed))}." if changed else "No target has another identity than before."
+            screen.say(said, "warn")
+            return
+        screen.runtime.accept_identity(words[0])
+        screen.say(f"{words[0]} is taken as it is now.")
 
     def _reconnect(self, words: tuple[str, ...]) -> None:
         screen = self._screen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -14,6 +15,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from console.model.connections import Connection
+from console.model.operations import Operation, State
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.actions import Registry, Situation
@@ -53,6 +55,7 @@ class MainScreen(Screen[None]):
         self.pane_wanted = True
         self.pane_opened = False
         self.low_bandwidth = False
+        self._told: set[Ref] = set()
         self.rows: Rows | None = None
         self._bridge = StoreBridge(runtime.store, self._take)
         self._detail_bridge = StoreBridge(runtime.store, self._take_detail)
@@ -75,9 +78,10 @@ class MainScreen(Screen[None]):
                 yield TextPane(id="empty")
                 yield Bar(id="notes")
             yield Detail(self.runtime, id="detail")
+        with Vertical(id="bottom"):
+            yield Prompt(id="prompt")
+            yield Bar(id="footer")
         yield Static("", markup=False, id="message")
-        yield Prompt(id="prompt")
-        yield Bar(id="footer")
 
     def on_mount(self) -> None:
         """Show the first place."""
@@ -205,19 +209,7 @@ class MainScreen(Screen[None]):
 
     def leave_place(self) -> None:
         """Remember where the cursor was."""
-        place = self.place
-        cursor = self.table.cursor
-        self.history.amend(
-            Place(
-                table=place.table,
-                target=place.target,
-                namespace=place.namespace,
-                owner=place.owner,
-                filter=place.filter,
-                problems=place.problems,
-                cursor=cursor,
-            )
-        )
+        self.history.amend(msgspec.structs.replace(self.place, cursor=self.table.cursor))
 
     # -- keeping up
 
@@ -239,8 +231,18 @@ class MainScreen(Screen[None]):
 
     def _take_tally(self, dirty: frozenset[Ref]) -> None:
         self.framing.tally.take(dirty)
+        self._tell_interrupted(dirty)
         if not self.low_bandwidth:
             self.refresh_frame()
+
+    def _tell_interrupted(self, dirty: frozenset[Ref]) -> None:
+        """Operations of an earlier console that nobody saw to their end are told once."""
+        found = [self.runtime.store.get(ref) for ref in dirty if ref.kind == "Operation" and ref not in self._told]
+        interrupted = {item.ref for item in found if isinstance(item, Operation) and item.state is State.INTERRUPTED}
+        if interrupted:
+            self._told |= interrupted
+            many = "1 operation was" if len(interrupted) == 1 else f"{len(interrupted)} operations were"
+            self.say(f"{many} interrupted; {self.registry.key('view.operations')} shows what is known of them.", "warn")
 
     def _take_detail(self, _dirty: frozenset[Ref]) -> None:
         if self.detail.display:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.style import Style
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+_STEP = 16
+"""Lines by which the canvas grows."""
 
 
 class LineView(ScrollView):
@@ -24,6 +27,17 @@ class LineView(ScrollView):
         if self._ground is None:
             self._ground = self.rich_style
         return self._ground
+
+    def set_canvas(self, width: int, lines: int) -> None:
+        """Say how large the whole is.
+
+        Textual lays out the whole screen anew when that changes, so it is told in coarse steps, and not at all for what fits.
+        """
+        room = self.size
+        height = room.height if lines <= room.height else -(-lines // _STEP) * _STEP
+        size = Size(max(width, 1) if width > room.width else room.width, height)
+        if size != self.virtual_size:
+            self.virtual_size = size
 
     def make_line(self, y: int, width: int) -> Strip:
         """Line ``y`` of the screen as it should look now."""

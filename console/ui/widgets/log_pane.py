@@ -117,7 +117,7 @@ class LogPane(TextPane):
                     self._arrive(entry)
             if first:
                 self.put([line(Part("The log is empty.", "muted"))])
-            else:
+            elif entry.stream != "note":
                 self._arrive(LogLine("the log ends here", stream="note"))
         except QuarterdeckError as error:
             if not self._kept:

@@ -58,7 +58,7 @@ class PromptInput(Input):
 
 
 class Prompt(Horizontal):
-    """One line with a sign before it. Hidden until :meth:`ask`."""
+    """One line with a sign before it. Hidden until :meth:`ask`; then it takes the place of what it shares its line with."""
 
     DEFAULT_CSS: ClassVar[str] = """
     Prompt { height: 1; background: $panel; display: none; }
@@ -121,6 +121,8 @@ class Prompt(Horizontal):
         self.input.value = value
         self.input.cursor_position = len(value)
         self.display = True
+        for other in self.siblings:
+            other.display = False
         self.input.focus()
 
     def hint(self, text: str) -> None:
@@ -130,6 +132,8 @@ class Prompt(Horizontal):
     def leave(self) -> None:
         """Hide the line."""
         self.display = False
+        for other in self.siblings:
+            other.display = True
         self.mode = ""
 
     def complete(self) -> None:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -43,7 +42,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     ResourceTable {
         height: 1fr;
         overflow-x: hidden;
-        overflow-y: auto;
+        overflow-y: scroll;
         scrollbar-size-vertical: 1;
         background: $background;
         color: $foreground;
@@ -256,9 +255,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         self._resize_canvas()
 
     def _resize_canvas(self) -> None:
-        size = Size(total_width(self._placed), len(self.rows) + _HEADER)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self.set_canvas(total_width(self._placed), len(self.rows) + _HEADER)
 
     def on_resize(self) -> None:
         """Choose the columns again for the new width and keep the cursor on the screen."""

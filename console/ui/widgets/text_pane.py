@@ -7,15 +7,14 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.ui.text import Line, Part, plain, width, wrap
 from console.ui.tones import COMPONENTS, TONE_CSS, Tones
+from console.ui.widgets.line_view import LineView
 
 
-class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
+class TextPane(LineView, can_focus=True, inherit_bindings=False):
     """Lines of styled text.
 
     :param most: how many lines are kept; the oldest go first (0: all).
@@ -27,7 +26,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     TextPane {
         height: 1fr;
         overflow-x: hidden;
-        overflow-y: auto;
+        overflow-y: scroll;
         scrollbar-size-vertical: 1;
         background: $background;
         color: $foreground;
@@ -61,9 +60,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self.lines = list(lines)
         self._wrap_all()
-        if not keep_place:
+        if not keep_place and (self.scroll_offset.x or self.scroll_offset.y):
             self.scroll_to(0, 0, animate=False, force=True)
-        self.refresh()
+        self.paint_changes()
 
     def add(self, lines: Iterable[Line]) -> None:
         """Append lines (a log); follows them if :attr:`following`."""
@@ -77,8 +76,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
                 self._take(entry, self.room)
             self._resize_canvas()
         if self.following:
-            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
-        self.refresh()
+            self.scroll_to(y=self.last_line, animate=False, force=True)
+        self.paint_changes()
 
     def move(self, where: str) -> None:
         """As :meth:`ResourceTable.move`. Going up stops following, going to the bottom begins again."""
@@ -89,15 +88,15 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if where in ("up", "page_up", "top"):
             self.following = False
         steps = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
-        target = {"top": 0.0, "bottom": self.max_scroll_y}.get(where, self.scroll_offset.y + steps.get(where, 0))
-        self.scroll_to(y=target, animate=False, force=True)
+        target = {"top": 0, "bottom": self.last_line}.get(where, self.scroll_offset.y + steps.get(where, 0))
+        self.scroll_to(y=min(target, self.last_line), animate=False, force=True)
 
     def toggle_wrap(self) -> bool:
         """Wrap long lines or scroll sideways; returns what it is now."""
         self.wrapped = not self.wrapped
         self.scroll_to(x=0, animate=False, force=True)
         self._wrap_all()
-        self.refresh()
+        self.paint_changes()
         return self.wrapped
 
     # -- searching
@@ -109,7 +108,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if found:
             here = self.scroll_offset.y
             self._go_to(next((index for index in found if index >= here), found[0]))
-        self.refresh()
+        self.paint_changes()
         return len(found)
 
     def search_again(self, *, backwards: bool = False) -> bool:
@@ -138,7 +137,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def room(self) -> int:
         """Cells for text; one is left free before the scrollbar."""
-        return max(self.scrollable_content_region.width - 1, 1)
+        return max(self.outer_size.width - self.gutter.width - 2, 1)
+
+    @property
+    def last_line(self) -> int:
+        """The line at the top when the end is in view."""
+        return max(len(self._pieces) - self.size.height, 0)
 
     def _take(self, entry: Line, room: int) -> None:
         if self.wrapped:
@@ -156,28 +160,27 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._resize_canvas()
 
     def _resize_canvas(self) -> None:
-        self.virtual_size = Size(self._widest if not self.wrapped else self.room, len(self._pieces))
+        self.set_canvas(self._widest if not self.wrapped else 0, len(self._pieces))
 
     def on_resize(self) -> None:
         """Wrap for the new width, keeping the end in view if it is followed."""
         if self._wrapped_for != (self.room, self.wrapped):
             self._wrap_all()
         if self.following:
-            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
-        self.refresh()
+            self.scroll_to(y=self.last_line, animate=False, force=True)
+        self.paint_changes()
 
     def notify_style_update(self) -> None:
         """Use the new theme's tones."""
-        super().notify_style_update()
         self._tones.forget()
+        super().notify_style_update()
 
-    def render_line(self, y: int) -> Strip:
+    def make_line(self, y: int, width: int) -> Strip:
         """One line of the screen."""
-        ground = self.rich_style
+        ground = self.ground
         index = self.scroll_offset.y + y
-        room = self.size.width
         if index >= len(self._pieces):
-            return Strip.blank(room, ground)
+            return Strip.blank(width, ground)
         bold = Style(bold=True)
         segments = [
             Segment(part.text, ground + self._tones[part.tone] + (bold if part.bold else Style.null()))
@@ -186,7 +189,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         if self.needle:
             segments = list(self._marked(segments))
         left = self.scroll_offset.x
-        return Strip(segments).crop_extend(left, left + room, ground)
+        return Strip(segments).crop_extend(left, left + width, ground)
 
     def _marked(self, segments: Sequence[Segment]) -> Iterable[Segment]:
         match = self.get_component_rich_style("text--match", partial=True)
