@@ -181,7 +181,7 @@ class Link:
         except TimeoutError as error:
             raise TimedOut(f"{backend.endpoint} did not answer within {CONNECT_DEADLINE:.0f} s.") from error
         if not self.connection.latency:
-            self._status.measured(asyncio.get_running_loop().time() - began)
+            self._status.measured(asyncio.get_running_loop().time() - began, rough=True)
         return identity
 
     def _recognise(self, backend: Backend, identity: Identity) -> None:
@@ -198,7 +198,10 @@ class Link:
                 )
             # Rows of the one before must not look like rows of this one, not even those of kinds that nobody looks at now.
             for kind in backend.kinds:
-                self._store.apply(Listed(self.name, kind, ()))
+                # Operations also come from the journal; those that the target showed go with their objects.
+                if kind != "Operation":
+                    self._store.apply(Listed(self.name, kind, ()))
+                    drop_orphans(self._store, self.name, kind)
                 self._store.apply(KindState(self.name, kind, "syncing"))
         self._accepted = ""
         self._identities.remember(self.name, identity.uid)
@@ -207,7 +210,7 @@ class Link:
         """Ask when it is silent, and now and then to measure; judge silence. Raises when the connection is lost."""
         loop = asyncio.get_running_loop()
         asking: asyncio.Task[float] | None = None
-        last = loop.time()
+        last = loop.time() - MEASURE_EVERY
         try:
             while True:
                 if asking is None:

@@ -28,6 +28,7 @@ class Status:
         self._clock = clock
         self._told_heard = float("-inf")
         self._warning = target.warning
+        self._rough = True
         self.connection = Connection(
             ref=Ref(target.name, "Connection", "", target.name),
             platforms=target.platforms,
@@ -91,9 +92,13 @@ class Status:
             self._told_heard = now
             self._set(heard=self._clock.now())
 
-    def measured(self, seconds: float) -> None:
-        """One more round trip; the published latency is smoothed and rounded to what a person can see."""
-        before = self.connection.latency
+    def measured(self, seconds: float, *, rough: bool = False) -> None:
+        """One more round trip; the published latency is smoothed and rounded to what a person can see.
+
+        A ``rough`` one (a whole greeting, with handshakes) stands only until there is a better one.
+        """
+        before = 0.0 if self._rough else self.connection.latency
+        self._rough = rough
         smooth = seconds if not before else before * 0.7 + seconds * 0.3
         self._set(latency=round(smooth, 3 if smooth < 0.1 else 2))
 

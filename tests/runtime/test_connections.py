@@ -17,8 +17,9 @@ from console.kit.timing import LoopClock
 from console.model.connections import Connection, Identity, Phase
 from console.model.health import Health
 from console.model.kubernetes import Trigger
+from console.model.operations import Operation, State, seen_on
 from console.model.refs import Ref
-from console.model.resource import KindState, Listed, Upserted
+from console.model.resource import KindState, Listed, Removed, Upserted
 from console.runtime.connections import Link
 from console.runtime.gate import Gate
 from console.runtime.identities import Identities
@@ -155,7 +156,7 @@ async def test_a_busy_server_is_probed_only_to_measure() -> None:
         for _ in range(150):
             backend.say()
             await asyncio.sleep(1)
-        assert 8 <= backend.pings <= 10
+        assert 9 <= backend.pings <= 11
 
 
 async def test_a_probe_that_fails_on_the_wire_means_the_connection_is_lost() -> None:
@@ -238,6 +239,23 @@ async def test_another_cluster_under_the_same_name_raises_an_alarm_until_it_is_a
         world.link(Scripted(OTHER))
         await asyncio.sleep(1)
         assert world.row().phase is Phase.LIVE
+
+
+async def test_operations_of_a_target_go_with_their_objects_and_those_of_the_journal_stay() -> None:
+    async with a_world() as world:
+        backend = Scripted()
+        world.link(backend)
+        await asyncio.sleep(1)
+        target = kustomization().ref
+        seen = Operation(ref=seen_on(target), target=target, verb="reconcile", state=State.RUNNING)
+        ours = Operation(
+            ref=Ref("prod", "Operation", "", "o1", "o1"), target=target, verb="suspend", state=State.SUCCEEDED, origin="journal"
+        )
+        backend.say(Upserted(kustomization()), Upserted(seen), Upserted(ours))
+        backend.say(Upserted(kustomization("other")))
+        assert set(world.store.of("Operation")) == {seen.ref, ours.ref}
+        backend.say(Removed(target))
+        assert set(world.store.of("Operation")) == {ours.ref}
 
 
 async def test_an_identity_that_may_not_be_read_is_neither_remembered_nor_an_alarm(tmp_path: Path) -> None:
