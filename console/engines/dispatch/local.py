@@ -17,9 +17,10 @@ from console.engines.dispatch.revisions import text
 from console.engines.dispatch.types import ApplierKey, Binding, Operation, TriggerRecord, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS, ApiKind, JsonObject
 from console.engines.ports.dispatch import Clusters, Stored
-from console.errors import NotFound, ProtocolError
+from console.errors import Conflict, NotFound, ProtocolError
 
 LOCAL_KIND = "LocalTrigger"
+_HOLDING_TRIES = 6
 _KINDS: dict[str, ApiKind] = {kind.kind: kind for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
 
@@ -158,12 +159,23 @@ class AnnotationStore:
         return await self._merge(trigger, patch)
 
     async def set_holding(self, trigger: TriggerRef, holding: bool) -> None:
-        """Note on the applier that we hold it, or no longer do. :raises Conflict: it changed since it was read."""
-        stored = await self.read(trigger)
-        before = read_local(stored.document)
-        if before.holding == holding:
-            return
-        await self._merge(trigger, local_patch(stored.document, msgspec.structs.replace(before, holding=holding)))
+        """Note on the applier that we hold it, or no longer do.
+
+        A refused guard means that nothing was written and somebody else was: controllers report right after a release. So it is
+        read and tried again, a few times. :raises Conflict: it never stood still.
+        """
+        for left in reversed(range(_HOLDING_TRIES)):
+            stored = await self.read(trigger)
+            before = read_local(stored.document)
+            if before.holding == holding:
+                return
+            try:
+                await self._merge(trigger, local_patch(stored.document, msgspec.structs.replace(before, holding=holding)))
+            except Conflict:
+                if not left:
+                    raise
+            else:
+                return
 
     async def local_record(self, trigger: TriggerRef) -> LocalRecord:
         """The whole annotation. :raises NotFound: the applier is gone."""

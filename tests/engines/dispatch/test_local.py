@@ -223,6 +223,22 @@ async def test_the_hold_is_noted_before_the_first_suspend_and_forgotten_after_th
             assert "suspend" not in world.k["spec"]
 
 
+async def test_a_release_is_noted_although_the_controller_reports_in_the_same_moment() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world, held=False) as console:
+            await console.triggers.hold(TRIGGER)
+            reports = iter(range(3))
+
+            def report() -> None:
+                if next(reports, None) is not None:
+                    world.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {"seen": str(world.clock.now().timestamp())}}})
+
+            world.api.before("merge", KUSTOMIZATIONS, report)
+            assert await console.triggers.release(TRIGGER) == ""
+            assert not recorded(world).holding, "a hold that is still noted would be kept: suspended again"
+
+
 async def test_what_may_not_be_held_is_not_held() -> None:
     async with simulated(held=False) as world:
         await asyncio.sleep(5)
