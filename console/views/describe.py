@@ -56,7 +56,7 @@ def heading(resource: Resource, context: Context) -> tuple[Line, Line]:
         place.append(f"ns {resource.ref.namespace}")
     kind = words.kind_word(resource.ref.kind)
     if isinstance(resource, Trigger):
-        if resource.applier is not None:
+        if resource.applier is not None and resource.applier.kind != resource.ref.kind:
             kind = f"{kind} → {resource.applier.kind}"
         source = formats.repository(resource.source)
         place.extend([f"{source}@{resource.branch}" if resource.branch else source] if source else [])
