@@ -20,6 +20,8 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
+from console.ui.thrift import thrifty
+
 MOST_WAITING = 256 * 1024
 """Bytes that may wait before frames are dropped: about thirty full repaints of a large screen."""
 MOST_SECONDS = 1.0
@@ -180,7 +182,7 @@ class GuardedDriver(LinuxDriver):
         elif len(data) < _SMALL and data.startswith(("\x1b[?", "\x1b]", "\x1bP", "\x1b[>", "\x1b[<")):
             self._guard.control(data)
         elif self._frame_open:
-            self._guard.frame(data)
+            self._guard.frame(thrifty(data))
 
     def flush(self) -> None:
         """Nothing to do: the thread writes as soon as there is something."""
