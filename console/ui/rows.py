@@ -10,14 +10,16 @@ from typing import Any
 
 from console.model.connections import Connection
 from console.model.docker import Task
-from console.model.kubernetes import TRIGGER_KINDS, Event, Trigger
+from console.model.kubernetes import TRIGGER_KINDS, Event
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.place import Place
 from console.ui.ports import StoreView
 from console.views import filters
-from console.views.bridge import trouble
+from console.views.bridge import Place as BridgePlace
+from console.views.bridge import place as bridge_place
+from console.views.bridge import spoken_for, trouble
 from console.views.cells import Context, Table, row_cells
 
 _SEARCH_CELLS = 3_000
@@ -34,7 +36,7 @@ class Rows:
         self.filter = filters.parse(place.filter)
         self._store = store
         self._targets = _targets(store, place.target)
-        self._spoken_for: frozenset[tuple[str, ...]] = frozenset()
+        self._spoken_for: frozenset[BridgePlace] = frozenset()
         self._find_spoken_for()
 
     @property
@@ -95,7 +97,7 @@ class Rows:
             return False
         if place.owner and not owned_by(resource, place.owner):
             return False
-        if self._spoken_for and (ref.connection, ref.kind, ref.namespace, ref.name) in self._spoken_for:
+        if self._spoken_for and bridge_place(ref) in self._spoken_for:
             return False
         return self.table.keep(resource)
 
@@ -103,13 +105,7 @@ class Rows:
         """A trigger speaks for the applier it names: on the bridge that one isn't listed a second time."""
         if self.table.name != "bridge":
             return
-        appliers = (
-            resource.applier
-            for kind in TRIGGER_KINDS
-            for resource in self._store.of(kind).values()
-            if isinstance(resource, Trigger) and resource.applier is not None
-        )
-        self._spoken_for = frozenset((ref.connection, ref.kind, ref.namespace, ref.name) for ref in appliers)
+        self._spoken_for = spoken_for(resource for kind in TRIGGER_KINDS for resource in self._store.of(kind).values())
 
 
 def subject(resource: Resource) -> Ref:

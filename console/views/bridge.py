@@ -18,6 +18,8 @@ from console.views import columns, connections, formats, services, triggers, wor
 from console.views.cells import Cell, Column, Context, Table, cell, trouble_first
 from console.views.glyphs import attention, glyph
 
+Place = tuple[str, str, str, str]
+"""Connection, kind, namespace and name."""
 _ALWAYS = (*TRIGGER_KINDS, "Stack", "Container")
 _IN_TROUBLE = ("HelmRelease", *triggers.ARTIFACT_KINDS, "SwarmService", "SwarmNode")
 
@@ -60,12 +62,22 @@ def attention_list(resources: Iterable[Resource]) -> list[Resource]:
 
 
 def without_spoken_for(resources: list[Resource]) -> list[Resource]:
-    """Leave out appliers that a trigger in the list names: its trigger speaks for each of them."""
-    spoken_for = {_place(item.applier) for item in resources if isinstance(item, Trigger) and item.applier is not None}
-    return [item for item in resources if _place(item.ref) not in spoken_for]
+    """Leave out appliers that another trigger in the list names."""
+    hidden = spoken_for(resources)
+    return [item for item in resources if place(item.ref) not in hidden]
 
 
-def _place(ref: Ref) -> tuple[str, str, str, str]:
+def spoken_for(resources: Iterable[Resource]) -> frozenset[Place]:
+    """The appliers that a trigger other than themselves names: it speaks for each of them.
+
+    A Kustomization or Application is a trigger with itself as applier; it stays unless somebody else names it.
+    """
+    named = ((item.ref, item.applier) for item in resources if isinstance(item, Trigger) and item.applier is not None)
+    return frozenset(place(applier) for ref, applier in named if place(applier) != place(ref))
+
+
+def place(ref: Ref) -> Place:
+    """What an object is known by when others name it: without its uid."""
     return (ref.connection, ref.kind, ref.namespace, ref.name)
 
 

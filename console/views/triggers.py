@@ -32,7 +32,7 @@ def source_text(trigger: Trigger) -> str:
 
 def applier_text(trigger: Trigger) -> str:
     """The applier that a trigger names, or "itself" for a local trigger."""
-    return "itself" if trigger.applier is None else f"{trigger.applier.kind}/{trigger.applier.path}"
+    return "itself" if trigger.applier in (None, trigger.ref) else f"{trigger.applier.kind}/{trigger.applier.path}"
 
 
 def _commit(key: str, title: str, priority: int) -> Column[Trigger]:

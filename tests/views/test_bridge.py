@@ -4,7 +4,7 @@ import msgspec
 
 from console.model.connections import Connection
 from console.model.health import Health
-from console.views.bridge import attention_list, cards, on_bridge, trouble
+from console.views.bridge import attention_list, cards, on_bridge, spoken_for, trouble
 from tests.views import samples
 from tests.views.samples import ALL, CONTEXT
 
@@ -45,3 +45,10 @@ def test_a_card_counts_trouble_and_says_what_is_known() -> None:
     assert dict(live.lines)["holds"].text == "3 watched, 1 in trouble"
     assert live.operations == 1
     assert live.counts[0] == (Health.BAD, 1)
+
+
+def test_an_applier_that_no_other_trigger_names_speaks_for_itself() -> None:
+    alone = next(item for item in ALL if str(item.ref) == "prod-eu:Kustomization/shop/cart")
+    own = msgspec.structs.replace(alone, applier=alone.ref, health=Health.BAD)
+    assert own in attention_list([own])
+    assert not spoken_for([own])
