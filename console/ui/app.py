@@ -49,6 +49,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
     :param theme_folder: the operator's own themes.
     :param state: the file in which filters and commands are remembered.
     :param low_bandwidth: start with fewer updates.
+    :param on_painted: called once when the first screen was painted: what takes long can begin then.
     """
 
     TITLE = "quarterdeck"
@@ -67,6 +68,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         state: Path | None = None,
         start: str = "bridge",
         low_bandwidth: bool = False,
+        on_painted: Callable[[], None] = lambda: None,
     ) -> None:
         self.terminal: Callable[[str], None] | None = None
         self._driver_guarded: GuardedDriver | None = None
@@ -82,6 +84,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.theme_titles: dict[str, str] = {}
         self._load_themes()
         self._start_low = low_bandwidth
+        self._on_painted = on_painted
         table = tables.table(start)
         self.main = MainScreen(runtime, self.registry, self.memory, Place(table=table.name if table else "bridge"))
         self._handlers: dict[str, Callable[[], None]] = {}
@@ -135,6 +138,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.call_after_refresh(self._started)
 
     def _started(self) -> None:
+        self._on_painted()
         if self._start_low:
             self.main.set_low_bandwidth(True)
         if self.problems:

@@ -96,7 +96,7 @@ ACTIONS: tuple[Action, ...] = (
     _move("move.left", "left", "Left", "Scroll a wide table or text to the left."),
     _move("move.right", "right", "Right", "Scroll a wide table or text to the right."),
     _move("open", "enter", "Open", "Go into the object; among related objects, jump to that one.", _row, footer="open", rank=1),
-    _move("close", "escape q", "Back", "Leave the pane, then clear the filter, then widen the scope, then the way you came."),
+    _move("close", "escape q", "Back", "Leave the pane, clear the filter, widen the scope, go back."),
     _move("history.back", "left_square_bracket", "Earlier place", "Back to the place you were before.", _back),
     _move("history.forward", "right_square_bracket", "Later place", "Forward again, after going back.", _forward),
     _move("focus.next", "tab", "Other pane", "Between the list and the pane beside it."),

@@ -15,6 +15,7 @@ from console.ui.screens import plan as plan_module
 from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
+from console.ui.widgets.text_pane import TextPane
 from tests.ui.fleet import API, SHOP
 from tests.ui.screen import Shown, shown
 from tests.ui.stand_in import StandIn, one_field_plan
@@ -100,6 +101,17 @@ async def test_several_objects_want_their_number_typed() -> None:
         dialog = await _plan(screen, refs[0], "R", arm=False)
         assert len(dialog.plan.steps) == 2
         assert "number of objects" in "".join(part.text for part in question(dialog.plan))
+
+
+async def test_the_answer_stays_on_the_screen_however_long_the_plan_is() -> None:
+    async with shown(80, 24) as screen:
+        refs = tuple(Ref("swarm-a", "SwarmService", "", f"service-{number}", f"s{number}") for number in range(30))
+        screen.runtime.commands.plans["correct"] = one_field_plan(Intent(verb="correct", targets=refs))
+        dialog = await _plan(screen, SHOP, "C")
+        cancel, steps = dialog.query_one("#cancel"), dialog.query_one("#steps", TextPane)
+        assert dialog.query_one("#box").content_region.contains_region(cancel.region)
+        await screen.press("pagedown")
+        assert steps.scroll_offset.y > 0
 
 
 async def test_pasting_does_not_confirm() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -56,8 +57,9 @@ class OperationScreen(ModalScreen[None]):
         self.set_interval(1, self.show_now)
         self.show_now()
 
-    def on_resize(self) -> None:
-        """Durations stand at the right edge of the new width."""
+    def on_resize(self, event: events.Resize) -> None:
+        """Durations stand at the right edge of the new width; the keys stay on the screen."""
+        self.query_one("#steps", TextPane).leave_room(event.size.height, 8)
         self.call_after_refresh(self.show_now)
 
     def on_unmount(self) -> None:

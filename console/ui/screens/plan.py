@@ -83,7 +83,7 @@ class PlanScreen(ModalScreen[str]):
             yield TextPane(id="steps")
             yield Bar(id="answer")
             with Horizontal(id="confirm"):
-                yield Bar(id="question")
+                yield Bar(id="space")
                 yield TypedConfirmation(compact=True, id="typed")
                 yield Button("Esc  cancel", id="cancel", compact=True)
                 yield Button("Run", id="run", compact=True)
@@ -92,6 +92,10 @@ class PlanScreen(ModalScreen[str]):
         """Fill in the plan."""
         self.query_one("#steps", TextPane).can_focus = False
         self._show()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """However long the plan is, the answer stays on the screen."""
+        self.query_one("#steps", TextPane).leave_room(event.size.height, 10)
 
     @property
     def can_run(self) -> bool:
@@ -105,7 +109,6 @@ class PlanScreen(ModalScreen[str]):
         self.query_one("#steps", TextPane).put(plan_lines(plan))
         typed = bool(plan.confirmation) and self.can_run
         self.query_one("#typed").display = typed
-        self.query_one("#question", Bar).put(question(plan) if self.can_run else ())
         run = self.query_one("#run", Button)
         run.display = self.can_run
         run.label = "Enter  run" if typed else "y  run"
@@ -114,7 +117,7 @@ class PlanScreen(ModalScreen[str]):
         if note is None and self._confirm is not None and plan.steps:
             locked = self._locked()
             note = line(Part(locked, "warn"), Part("  W arms it." if self._arm and locked else "", "key")) if locked else None
-        self.query_one("#answer", Bar).put(note.parts if note else ())
+        self.query_one("#answer", Bar).put(note.parts if note else question(plan) if self.can_run else ())
 
     @property
     def _too_early(self) -> bool:

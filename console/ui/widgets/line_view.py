@@ -31,10 +31,13 @@ class LineView(ScrollView):
     def set_canvas(self, width: int, lines: int) -> None:
         """Say how large the whole is.
 
-        Textual lays out the whole screen anew when that changes, so it is told in coarse steps, and not at all for what fits.
+        Textual lays out the whole screen anew when that changes, so it is told in coarse steps, and not at all for what fits;
+        exactly only where the widget is as high as its lines.
         """
         room = self.size
-        height = room.height if lines <= room.height else -(-lines // _STEP) * _STEP
+        height = lines
+        if not self.styles.is_auto_height:
+            height = room.height if lines <= room.height else -(-lines // _STEP) * _STEP
         size = Size(max(width, 1) if width > room.width else room.width, height)
         if size != self.virtual_size:
             self.virtual_size = size
