@@ -4,6 +4,9 @@ import asyncio
 import re
 from pathlib import Path
 
+# Its pytest plugin would load this while it writes the last lines of a run. A collection of garbage in the middle of that
+# import can break the parser of Python 3.11 ("AST constructor recursion depth mismatch") and with it the whole run.
+import hypothesis.internal.observability  # noqa: F401
 import pytest
 
 from tests.real import fixtures, requires
