@@ -150,11 +150,13 @@ class ContainerApi:
                     return Answer(status=304)
                 engine.exit(container, 0)
                 engine.tell(container, "stop")
+                self._remove_if_asked(container)
             case "kill":
                 if not state["Running"]:
                     raise EngineRefusal(409, f"Cannot kill container: {container['Id']}: Container is not running")
                 engine.tell(container, "kill", signal=request.first("signal", "SIGKILL"))
                 engine.exit(container, 137)
+                self._remove_if_asked(container)
             case "restart":
                 if state["Running"]:
                     engine.exit(container, 0)
@@ -171,6 +173,10 @@ class ContainerApi:
             case _:
                 raise EngineRefusal(404, "page not found")
         return Answer(status=204)
+
+    def _remove_if_asked(self, container: Object) -> None:
+        if container["HostConfig"].get("AutoRemove"):
+            self._engine.remove_container(container)
 
     def _pause(self, container: Object, pause: bool) -> None:
         state = container["State"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from console.demo.clockwork import Bell, Names, WorldClock, rfc3339_nano
+from console.demo.clockwork import Bell, Names, WorldClock, parse_time, rfc3339_nano
 from console.demo.cluster import Controller
 from console.demo.docker_events import EventLog
 from console.demo.swarm_state import Swarm
@@ -151,8 +152,10 @@ class Engine:
     def start(self, container: Object, age: float = 0.0) -> None:
         """Start (or go on after restart) a container."""
         state = container["State"]
+        # The world's clock moves in ticks; an engine's starts are never at one instant.
+        at = rfc3339_nano(max(self.clock.ago(age), parse_time(state["StartedAt"]) + timedelta(microseconds=1)))
         state.update(Status="running", Running=True, Paused=False, Restarting=False, Dead=False, OOMKilled=False)
-        state.update(ExitCode=0, Error="", Pid=2000 + len(container["Name"]), StartedAt=rfc3339_nano(self.clock.ago(age)))
+        state.update(ExitCode=0, Error="", Pid=2000 + len(container["Name"]), StartedAt=at)
         if container["Config"].get("Healthcheck") and "Health" not in state:
             state["Health"] = {"Status": "starting", "FailingStreak": 0, "Log": []}
         if not age:

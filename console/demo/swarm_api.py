@@ -132,7 +132,7 @@ class SwarmApi:
             if previous is None:
                 text = f"service {service['ID']} does not have a previous spec"
                 raise grpc(400, "FailedPrecondition", text)
-            begin_update(swarm, service, previous, rollback="manually requested rollback")
+            begin_update(swarm, service, previous, rollback="manually requested rollback", asked=True)
             return Answer.of_json({"Warnings": None})
         spec = request.json() or {}
         if spec.get("Name", service["Spec"]["Name"]) != service["Spec"]["Name"]:

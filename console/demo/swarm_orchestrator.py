@@ -24,12 +24,16 @@ _RETRY_SECONDS = 5.0
 _HISTORY = 5
 
 
-def begin_update(swarm: Swarm, service: Object, spec: Object, rollback: str = "") -> None:
-    """Put a new spec in force; tasks roll when their template changed, and only then there is an update status."""
+def begin_update(swarm: Swarm, service: Object, spec: Object, rollback: str = "", *, asked: bool = False) -> None:
+    """Put a new spec in force; tasks roll when their template changed, and only then an update has a status.
+
+    A rollback that was asked for swaps the two specs and always has a status; one that the swarm makes by itself leaves no
+    previous spec.
+    """
     old = service["Spec"]
     rolls = old["TaskTemplate"] != spec["TaskTemplate"]
     service["Spec"] = copy.deepcopy(spec)
-    if rollback:
+    if rollback and not asked:
         service.pop("PreviousSpec", None)
     else:
         service["PreviousSpec"] = old
@@ -37,10 +41,10 @@ def begin_update(swarm: Swarm, service: Object, spec: Object, rollback: str = ""
     wanted = spec.get("EndpointSpec") or {}
     ports = [{"PublishedPort": 30000 + index, **port} for index, port in enumerate(wanted.get("Ports") or ())]
     service["Endpoint"] = {"Spec": wanted, "Ports": ports} if ports else {"Spec": wanted}
-    if rolls:
+    if rolls or asked:
         state = "rollback_started" if rollback else "updating"
         _set_update(swarm, service, state, rollback or "update in progress", quiet=True)
-    swarm.touch("services", service, **({"updatestate.new": service["UpdateStatus"]["State"]} if rolls else {}))
+    swarm.touch("services", service, **({"updatestate.new": service["UpdateStatus"]["State"]} if rolls or asked else {}))
     swarm.dirty.add(service["ID"])
 
 

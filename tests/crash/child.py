@@ -55,14 +55,15 @@ class Reach:
 
 
 @asynccontextmanager
-async def reached(env: dict[str, str], entry: Entry, ref: Ref) -> AsyncIterator[Reach]:
-    """Connect to the one target; the kind of `ref` is known then."""
+async def reached(env: dict[str, str], entry: Entry, ref: Ref | None) -> AsyncIterator[Reach]:
+    """Connect to the one target; the kind of `ref` (that of an object which is there) is known then."""
     (target,) = discover({"HOME": "/nonexistent", **env}, Fleet(discover="listed", connections=(entry,))).targets
     backend = target.make_backend()
     assert isinstance(backend, Live)
     try:
         await backend.connect()
-        await backend.raw(ref)
+        if ref is not None:
+            await backend.raw(ref)
         yield Reach(entry.name, backend)
     finally:
         await backend.close()
