@@ -24,6 +24,7 @@ from console.backends.kube_common import (
 )
 from console.backends.kube_wire import OwnedMeta
 from console.model.health import Condition, Health
+from console.model.holds import HoldNote, parse_note, says_holding
 from console.model.kubernetes import KubeObject, Trigger
 from console.model.operations import Operation, State, seen_on
 from console.model.refs import Ref
@@ -64,6 +65,8 @@ def kustomization(wire: WireKustomization, scope: Scope) -> Trigger:
     """A Kustomization as a local trigger: its own applier, following its source."""
     meta, spec, status = wire.metadata, wire.spec, wire.status
     judged = _judge(meta, spec, status)
+    note = _hold_note(meta)
+    health, reason = _held(judged, note) if note else (judged.health, judged.reason)
     namespace = meta.namespace or ""
     source_namespace, source_name = in_namespace(spec.source_ref, namespace)
     source_kind = (spec.source_ref.kind if spec.source_ref else None) or "GitRepository"
@@ -76,8 +79,8 @@ def kustomization(wire: WireKustomization, scope: Scope) -> Trigger:
     ready = condition(judged.conditions, "Ready")
     return Trigger(
         ref=scope.ref("Kustomization", meta),
-        health=judged.health,
-        reason=judged.reason,
+        health=health,
+        reason=reason,
         **common(meta, newest(judged.conditions)),
         related=tuple(related),
         applier=scope.ref("Kustomization", meta),
@@ -86,6 +89,9 @@ def kustomization(wire: WireKustomization, scope: Scope) -> Trigger:
         path=spec.path or "./",
         ready=ready,
         conditions=judged.conditions,
+        held=note is not None,
+        held_by=note.who() if note else "",
+        held_until=note.end() if note else None,
         suspended=judged.suspended,
         suspended_by=judged.suspended_by,
         sync=_sync(wanted, status.last_applied_revision or ""),
@@ -96,6 +102,32 @@ def kustomization(wire: WireKustomization, scope: Scope) -> Trigger:
         observed_generation=status.observed_generation or 0,
         interval=spec.interval or "",
     )
+
+
+def _hold_note(meta: OwnedMeta) -> HoldNote | None:
+    """The note on what a console holds; None for what none holds, whatever an annotation that was left behind says."""
+    told = meta.annotations
+    if told is None or not says_holding(told.dispatch or ""):
+        return None
+    return parse_note(told.hold or "")
+
+
+def _held(judged: _Judged, note: HoldNote) -> tuple[Health, str]:
+    """How a held Kustomization does. A hold is well meant, and what went wrong before it still counts."""
+    words = f"Held by {note.words() or 'a console'}"
+    match judged.health:
+        case Health.HELD:
+            return Health.HELD, f"{words}: only what is asked for is applied."
+        case Health.OK:
+            return Health.HELD, f"{words}, and resumed for now: it is suspended again."
+        case Health.BAD if judged.suspended:
+            return Health.BAD, f"{words}, after a failure: {_failure(judged)}"
+        case _:
+            return judged.health, judged.reason
+
+
+def _failure(judged: _Judged) -> str:
+    return judged.reason.partition(" after a failure: ")[2] or judged.reason
 
 
 def _sync(wanted: str, applied: str) -> str:

@@ -15,6 +15,7 @@ from console.backends.field_owners import owners
 from console.backends.kube_plans import REQUESTED_AT, STAMP, kube_step
 from console.errors import Refused
 from console.kit.dig import flag, items, mapping, text
+from console.model.holds import DISPATCH_RECORD, HOLD_NOTE, LOCAL_HOLDER, TRIGGER_HOLDER, parse_note, says_holding
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
@@ -77,12 +78,9 @@ def _plan_suspend(intent: Intent, objects: dict[Ref, dict[str, Any]], wanted: bo
     for ref, raw in objects.items():
         if flag(raw, "spec", "suspend") is wanted:
             continue
-        keepers = owners(raw, "spec", "suspend")
         refuse_kept(ref, raw, "spec", "suspend")
-        if not wanted and (text(raw, "metadata", "annotations", "quarterdeck/hold") or "configbutler" in "".join(keepers)):
-            raise Refused(
-                f"{ref.path} is held by {' and '.join(keepers) or 'a trigger'}.", "Release the hold instead of resuming."
-            )
+        if not wanted:
+            _refuse_held(ref, raw)
         steps.append(kube_step(ref, raw, f"{intent.verb.capitalize()} {ref.path}", _suspension(wanted), ("spec", "suspend")))
         if wanted:
             effects.append(f"{ref.path}: nothing is reconciled until it is resumed; drift is no longer corrected.")
@@ -98,6 +96,20 @@ def _plan_suspend(intent: Intent, objects: dict[Ref, dict[str, Any]], wanted: bo
         undo=undo,
         nothing="" if steps else f"{_names(objects)} already {state}",
     )
+
+
+def _refuse_held(ref: Ref, raw: dict[str, Any]) -> None:
+    """Raise :class:`Refused` for what a dispatch engine holds: it would suspend it again at once."""
+    annotations = mapping(raw, "metadata", "annotations")
+    keepers = owners(raw, "spec", "suspend")
+    if LOCAL_HOLDER in keepers or says_holding(text(annotations, DISPATCH_RECORD)):
+        who = parse_note(text(annotations, HOLD_NOTE)).words() or "a console"
+        raise Refused(f"{ref.path} is held by {who}.", "Release the hold instead: a resume would be undone.")
+    if TRIGGER_HOLDER in keepers:
+        raise Refused(
+            f"{ref.path} is held by a trigger ({TRIGGER_HOLDER}).",
+            "Release the hold instead: take the trigger away, and its engine hands it back. A resume would be undone.",
+        )
 
 
 def refuse_kept(ref: Ref, raw: dict[str, Any], *path: str) -> None:

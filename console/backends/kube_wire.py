@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from console.model.holds import DISPATCH_RECORD, HOLD_NOTE
+
 
 class Wire(Struct, gc=False, rename="camel"):
     """Base of all decoded parts."""
@@ -21,6 +23,8 @@ class Annotations(Struct, gc=False):
     """The annotations that mean something here."""
 
     requested_at: str | None = msgspec.field(default=None, name="reconcile.fluxcd.io/requestedAt")
+    hold: str | None = msgspec.field(default=None, name=HOLD_NOTE)
+    dispatch: str | None = msgspec.field(default=None, name=DISPATCH_RECORD)
 
 
 class SpecFields(Struct, gc=False):

@@ -19,6 +19,7 @@ class Trigger(Resource, frozen=True, kw_only=True):
     A ``FluxTrigger`` or ``ArgoCDTrigger`` names an applier in :attr:`applier`; a ``Kustomization`` or ``Application`` is a
     local trigger and its own applier. Commits are full SHAs where the platform has them; a view shortens them.
     ``automated`` is None where the word has no meaning, ``suspended_by`` the field manager that owns ``spec.suspend``.
+    ``held_by`` says who holds it and why, ``held_until`` when somebody wanted to release it: nothing is released by itself.
     """
 
     applier: Ref | None = None
@@ -30,6 +31,7 @@ class Trigger(Resource, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     held: bool = False
     held_by: str = ""
+    held_until: datetime | None = None
     suspended: bool = False
     suspended_by: str = ""
     automated: bool | None = None

@@ -33,9 +33,10 @@ from console.errors import JournalError, NotServed, QuarterdeckError
 from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, Wakeable
+from console.model.holds import LOCAL_HOLDER
 from console.runtime.live_objects import OneCluster
 
-LOCAL_MANAGER = "quarterdeck-dispatch"
+LOCAL_MANAGER = LOCAL_HOLDER
 LEASE = ObjectName("gitops-reverser-system", "gitops-reverser")
 RENEW_SECONDS = 4.0
 # How often a hold is looked at when nothing is known to have changed: whoever resumes it by hand is noticed within this time.
@@ -98,6 +99,7 @@ class ClusterEngine:
         self.cluster_uid = cluster_uid
         self.local_cluster = f"connection {name}"
         self.objects = objects
+        self.clock = clock
         tokens = Tokens(clock)
         clusters = OneCluster(objects, self.local_cluster, DEFAULT_CLUSTER)
         self.declarations = Declarations()

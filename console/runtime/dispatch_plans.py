@@ -14,6 +14,7 @@ from console.engines.dispatch.constants import ConditionReason, Reason
 from console.engines.dispatch.faults import DispatchError
 from console.engines.dispatch.flux_reading import suspend_owners, suspended
 from console.engines.dispatch.local import LocalTrigger, read_local
+from console.engines.dispatch.local_triggers import delete_warning
 from console.engines.dispatch.modes import lease_holder
 from console.engines.dispatch.revisions import commit_of, describe_commit, field, text
 from console.engines.dispatch.types import Verdict
@@ -23,7 +24,7 @@ from console.kit.timing import Clock
 from console.model.plan import FieldChange, Intent, Plan, PlanStep
 from console.model.refs import Ref
 from console.runtime.cluster_engine import LEASE, LOCAL_MANAGER, ClusterEngine
-from console.runtime.hold_notes import HoldNote, read_note
+from console.runtime.hold_notes import asked, read_note
 
 LOCAL_VERBS = {"Kustomization": ("apply", "hold", "release"), "Application": ("apply",)}
 LEASE_VERBS = ("take-over", "hand-back")
@@ -166,7 +167,7 @@ async def _hold(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, cl
             f"The declaration of {trigger.key} does not let this console hold it.", "Declare hold: true in the fleet file."
         )
     raw = await _read(engine, trigger)
-    note = HoldNote.asked(intent, clock.now())
+    note = asked(intent, clock.now())
     # A span of time becomes an instant once: the plan that is confirmed and the one made again before the write are then equal.
     intent = resolved(intent, until=note.until)
     present = read_note(raw)
@@ -189,6 +190,7 @@ async def _hold(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, cl
         effects=(
             "Nothing is reconciled but what this console applies, commit by commit; drift is not corrected.",
             "It stays held when this console ends.",
+            delete_warning(ref.path, suspended=True),
         ),
         undo=Intent(verb="release", targets=intent.targets),
     )

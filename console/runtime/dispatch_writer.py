@@ -14,10 +14,11 @@ from console.engines.dispatch.types import Operation, TargetRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
 from console.kit.timing import Clock
+from console.model.holds import HoldNote
 from console.model.plan import Intent, Plan, PlanStep
 from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
 from console.runtime.dispatch_plans import LEASE_VERBS, LOCAL_VERBS, plan_lease, plan_local, refused
-from console.runtime.hold_notes import HoldNote, note_patch
+from console.runtime.hold_notes import note_patch
 
 _WAITS = {
     Outcome.REQUESTED: "the controller to take the request",

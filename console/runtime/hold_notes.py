@@ -1,7 +1,4 @@
-"""Who holds an applier, why and until when: a note on the applier itself, so that everybody's lists show it.
-
-The annotation is for people; the hold itself is the field ownership of ``spec.suspend`` and the engine's own record.
-"""
+"""Asking for a hold's note, and putting it on an applier or taking it away."""
 
 from __future__ import annotations
 
@@ -14,33 +11,20 @@ import msgspec
 
 from console.errors import Refused
 from console.kit.dig import text
+from console.model.holds import HOLD_NOTE, HoldNote, parse_note
 from console.model.plan import Intent
 
-HOLD_NOTE = "quarterdeck/hold"
 _SPAN = re.compile(r"(\d{1,4})([mhd])")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-class HoldNote(msgspec.Struct, frozen=True):
-    """``until`` is RFC 3339 or "" (until released)."""
+def asked(intent: Intent, now: datetime) -> HoldNote:
+    """The note that an intent asks for; whoever carries it out is filled in then.
 
-    by: str = ""
-    why: str = ""
-    until: str = ""
-
-    @classmethod
-    def asked(cls, intent: Intent, now: datetime) -> HoldNote:
-        """The note that an intent asks for; whoever carries it out is filled in then.
-
-        :raises Refused: ``until`` is no time.
-        """
-        return cls(why=intent.reason, until=until(intent.arguments.get("until", ""), now))
-
-    def words(self) -> str:
-        """One line for lists and plans; "" when there is no note."""
-        parts = [self.by, self.why, f"until {self.until}" if self.until else ""]
-        return ", ".join(part for part in parts if part)
+    :raises Refused: ``until`` is no time.
+    """
+    return HoldNote(why=intent.reason, until=until(intent.arguments.get("until", ""), now))
 
 
 def until(said: str, now: datetime) -> str:
@@ -69,10 +53,7 @@ def until(said: str, now: datetime) -> str:
 
 def read_note(raw: dict[str, Any]) -> HoldNote:
     """The note on an applier; an empty one if there is none or it can't be read."""
-    try:
-        return msgspec.json.decode(text(raw, "metadata", "annotations", HOLD_NOTE) or "{}", type=HoldNote)
-    except msgspec.MsgspecError:
-        return HoldNote()
+    return parse_note(text(raw, "metadata", "annotations", HOLD_NOTE))
 
 
 def note_patch(note: HoldNote | None) -> dict[str, Any]:

@@ -7,11 +7,13 @@ a write.
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 from console.engines.dispatch.binding import binding_mismatch, shown
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, Outcome
+from console.engines.dispatch.flux_reading import suspended
 from console.engines.dispatch.local import LocalTrigger, read_local
-from console.engines.dispatch.local_triggers import foreign_holder
+from console.engines.dispatch.local_triggers import delete_warning, foreign_holder
 from console.engines.dispatch.modes import ModeKind
 from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, Source, TriggerRef, Verdict
@@ -38,7 +40,7 @@ async def trigger_notes(engine: ClusterEngine, ref: Ref) -> tuple[str, ...]:
     if ref.kind in ("FluxTrigger", "ArgoCDTrigger"):
         return await _custom(engine, TriggerRef(ref.kind, ref.namespace, ref.name))
     trigger = engine.find(ref.kind, ref.namespace, ref.name)
-    return await (_declared(engine, trigger) if trigger is not None else _candidate(engine, ref))
+    return await (_declared(engine, trigger, engine.clock.now()) if trigger is not None else _candidate(engine, ref))
 
 
 async def _custom(engine: ClusterEngine, ref: TriggerRef) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ async def _mode(engine: ClusterEngine) -> str:
             return "The cluster has no triggers of its own."
 
 
-async def _declared(engine: ClusterEngine, trigger: LocalTrigger) -> tuple[str, ...]:
+async def _declared(engine: ClusterEngine, trigger: LocalTrigger, now: datetime) -> tuple[str, ...]:
     verdict = await engine.local.validate(trigger)
     raw = await engine.objects.get(_kind(trigger.kind), trigger.namespace, trigger.name)
     record, note = read_local(raw), read_note(raw)
@@ -94,6 +96,10 @@ async def _declared(engine: ClusterEngine, trigger: LocalTrigger) -> tuple[str, 
         said.append(f"They differ: {mismatch}.")
     if record.holding:
         said.append(f"Held by {note.words() or 'a console'}.")
+        if (end := note.end()) is not None and now >= end:
+            said.append("That time is over. Nothing is released by itself: release it, or hold it anew with another time.")
+        if warning := delete_warning(f"{trigger.namespace}/{trigger.name}", suspended=suspended(raw)):
+            said.append(warning)
     elif trigger.kind == KUSTOMIZATIONS.kind:
         said.append(
             "Not held: it applies whatever its source has. "

@@ -169,9 +169,11 @@ def shared(key: str, heading: str, part: Callable[[Any], int], whole: Callable[[
     )
 
 
-def suspended(resource: Trigger | KubeObject, _: Context) -> Cell:
-    """Whether somebody holds the object still, and who."""
+def suspended(resource: Trigger | KubeObject, context: Context) -> Cell:
+    """Whether somebody holds the object still, and who; first of all that they do so for longer than they meant to."""
     if isinstance(resource, Trigger) and resource.held:
+        if words.overdue(resource, context.now):
+            return cell(f"overdue, {resource.held_by}".rstrip(", "), "warn")
         return cell(f"held by {resource.held_by}" if resource.held_by else "held", "held")
     if resource.suspended:
         return cell(f"suspended by {resource.suspended_by}" if resource.suspended_by else "suspended", "held")

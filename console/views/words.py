@@ -183,9 +183,18 @@ def _reason(resource: Resource, context: Context | None) -> str:
     if isinstance(resource, Connection) and context and not resource.phase.fresh and resource.heard:
         spoken = f"last heard {formats.ago(resource.heard, context.now)}"
         return f"{resource.reason.rstrip('.')}; {spoken}" if resource.reason else spoken
+    if isinstance(resource, Trigger) and context and (late := overdue(resource, context.now)):
+        return f"{late}. {resource.reason}".rstrip()
     if isinstance(resource, Operation) and not resource.state.ended:
         return f"waits for {formats.lowered(resource.waiting_for)}" if resource.waiting_for else resource.message
     return resource.reason
+
+
+def overdue(resource: Trigger, now: datetime) -> str:
+    """That a hold has outlived its time, in words; "" if it has not. Nothing is released by itself."""
+    if not resource.held or resource.held_until is None or now < resource.held_until:
+        return ""
+    return f"Hold overdue since {formats.clock_time(resource.held_until, now)}"
 
 
 def _fact(resource: Resource) -> str:
