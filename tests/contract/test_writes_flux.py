@@ -12,7 +12,7 @@ from console.errors import Refused
 from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
-from console.runtime.commands import MovedOn
+from console.runtime.refusals import MovedOn
 from tests.contract.write_desk import Cluster, Object, flux_cluster, token
 from tests.real import fleet
 
@@ -134,7 +134,7 @@ async def test_what_an_applier_keeps_suspended_is_not_resumed(flux_cluster: Clus
     ref = await flux_cluster.create(obj)
     await flux_cluster.patch(obj, {"spec": {"suspend": True}}, manager=APPLIERS[0])
     async with flux_cluster.desk(ref, tmp_path) as desk:
-        with pytest.raises(Refused, match="spec.suspend of .* is kept by kustomize-controller") as caught:
+        with pytest.raises(Refused, match=r"spec\.suspend of .* is kept by kustomize-controller") as caught:
             await desk.do("resume", ref)
         assert "Change it there" in caught.value.hint
         assert desk.tap.writes == 0

@@ -10,7 +10,7 @@ from console.errors import Refused
 from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
-from console.runtime.commands import MovedOn
+from console.runtime.refusals import MovedOn
 from tests.contract.write_desk import Engine, Object, host_engine
 
 __all__ = ["host_engine"]
@@ -89,7 +89,7 @@ async def test_a_container_that_somebody_stopped_meanwhile_needs_a_new_plan(host
 
 
 async def test_what_does_not_start_is_told_with_the_engines_words(host_engine: Engine) -> None:
-    ports = {"ExposedPorts": {"80/tcp": {}}, "HostConfig": {"PortBindings": {"80/tcp": [{"HostPort": "18080"}]}}}
+    ports: Object = {"ExposedPorts": {"80/tcp": {}}, "HostConfig": {"PortBindings": {"80/tcp": [{"HostPort": "18080"}]}}}
     await container(host_engine, "write-first", **ports)
     ref = await container(host_engine, "write-second", start=False, **ports)
     record = await host_engine.desk.do("start", ref)

@@ -58,7 +58,7 @@ async def test_what_changed_since_the_plan_is_named_and_nothing_is_written(swarm
     other = await service(swarm_engine, ref)
     other["Spec"]["Mode"]["Replicated"]["Replicas"] = 2
     assert (await swarm_engine.dock.update(other)).status_code == 200
-    with pytest.raises(MovedOn, match="write-moved: Spec.Mode.Replicated.Replicas is 2 now, it was 1") as caught:
+    with pytest.raises(MovedOn, match=r"write-moved: Spec\.Mode\.Replicated\.Replicas is 2 now, it was 1") as caught:
         await commands.run(plan)
     assert caught.value.fresh.steps[0].changes[0].before == "2"
 
