@@ -37,7 +37,10 @@ _REAL = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command works with. ``problems`` are sentences about configuration that could not be used."""
+    """What a command works with. ``problems`` are sentences about configuration that could not be used.
+
+    ``waiting`` are the targets that the caller wanted to connect later (None: all).
+    """
 
     runtime: Runtime
     settings: Settings
@@ -46,6 +49,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     demo: bool = False
     state: Path | None = None
+    waiting: tuple[str, ...] | None = ()
 
     def names(self, chosen: Collection[str] | None) -> tuple[str, ...]:
         """The connections that somebody named, by name or alias; all of them if nobody named any (None)."""
@@ -71,12 +75,14 @@ async def opened(
     connect: Collection[str] | None = None,
     demo_if_empty: bool = False,
     only_reads: bool = False,
+    later: bool = False,
 ) -> AsyncIterator[Opened]:
     """A runtime for as long as the context lasts, already connecting.
 
     :param connect: names of the only targets to connect; None leaves it to the settings.
     :param demo_if_empty: use the demo fleet when there is no target at all.
     :param only_reads: the command writes nothing, so it must not keep a console from writing by holding the journal's lease.
+    :param later: connect nothing yet; what would be connected is :attr:`Opened.waiting`.
     :raises ConfigError: settings or fleet file can't be used.
     :raises UsageError: ``connect`` names a target that isn't there.
     """
@@ -99,17 +105,25 @@ async def opened(
             state = Path(
                 env.get(paths.STATE_VARIABLE) or stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-"))
             )
+        wanted = _chosen(connect, targets) if connect is not None else _at_start(settings, fleet, targets)
         runtime = Runtime(
             settings,
             fleet,
             targets,
-            connect=_chosen(connect, targets) if connect is not None else _at_start(settings, fleet, targets),
+            connect=() if later else wanted,
             state=state,
             read_only=only_reads or bool(options.read_only) or settings.safety.read_only,
         )
         await stack.enter_async_context(runtime)
         yield Opened(
-            runtime=runtime, settings=settings, fleet=fleet, targets=targets, problems=problems, demo=demo, state=state
+            runtime=runtime,
+            settings=settings,
+            fleet=fleet,
+            targets=targets,
+            problems=problems,
+            demo=demo,
+            state=state,
+            waiting=wanted if later else (),
         )
 
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+from typing import TYPE_CHECKING
+
 from console.cli.command import Command, Options, Outside, UsageError
 from console.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from console.runtime.runtime import Runtime
+
+
+_WIRE = ("console.clients.http", "console.backends.kubernetes", "console.backends.docker")
 
 
 async def open_screen(options: Options, outside: Outside) -> Exit:
@@ -15,9 +25,11 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
         raise UsageError("The screen needs a terminal.", "Use get, doctor and the other commands without one.")
     from console.cli.compose import opened
     from console.config import paths
+    from console.kit.supervisor import cancel
     from console.ui.app import ConsoleApp
 
-    async with opened(options, outside.env, demo_if_empty=True) as at:
+    painted = asyncio.Event()
+    async with opened(options, outside.env, demo_if_empty=True, later=True) as at:
         settings = at.settings
         app = ConsoleApp(
             at.runtime,
@@ -27,16 +39,29 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
             state=at.state / "screen.json" if at.state else None,
             start=settings.start.view,
             low_bandwidth=settings.look.bandwidth == "low",
+            on_painted=painted.set,
         )
         app.problems += at.problems
         if at.demo and not options.demo:
             app.problems.append("Nothing to connect to was found: this is the demo fleet.")
-        await app.run_async(mouse=settings.look.mouse)
+        connecting = asyncio.create_task(_connect_when(painted, at.runtime, at.waiting), name="connect after the first paint")
+        try:
+            await app.run_async(mouse=settings.look.mouse)
+        finally:
+            await cancel((connecting,))
     if at.demo and not options.demo:
         outside.say(
             "Nothing to connect to was found, so this was the demo fleet. Run quarterdeck doctor to see what was tried."
         )
     return Exit.DONE
+
+
+async def _connect_when(painted: asyncio.Event, runtime: Runtime, names: tuple[str, ...] | None) -> None:
+    """Connect once there is something to look at. Loading the wire takes longer than a frame, so a thread does that."""
+    await painted.wait()
+    for module in _WIRE:
+        await asyncio.to_thread(importlib.import_module, module)
+    runtime.connect(names)
 
 
 START = Command(

@@ -16,7 +16,7 @@ import msgspec
 
 from console.clients.endpoint import Endpoint
 from console.clients.proxies import proxy_for
-from console.clients.ssh import parse_destination
+from console.clients.ssh_address import parse_destination
 from console.errors import ConfigError, QuarterdeckError
 from console.kit.masking import mask_text
 

@@ -12,7 +12,7 @@ import binascii
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -20,10 +20,12 @@ import msgspec
 from console import errors
 from console.clients.answers import plain
 from console.clients.endpoint import Endpoint
-from console.clients.http import HttpClient
 from console.clients.kubeconfig_files import replace_tokens, user_entry
 from console.clients.proxies import proxy_for
 from console.kit.timing import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from console.clients.http import HttpClient
 
 _EARLY = timedelta(seconds=10)
 _HINT = "Log in again at the identity provider, in the way this kubeconfig's login was made."
@@ -176,4 +178,7 @@ class OidcLogin:
                 ca = base64.b64decode(data, validate=True)
             except binascii.Error as error:
                 raise errors.ConfigError(f"{self._where}: idp-certificate-authority-data is not base64.") from error
+        # Few logins need it, and the wire is not loaded before the first paint.
+        from console.clients.http import HttpClient
+
         return HttpClient(Endpoint(base_url=url, ca=ca, proxy=proxy_for(url, self._env)))

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from console.backends.docker import DockerBackend
-from console.backends.kubernetes import KubernetesBackend
-from console.clients.docker import DockerClient
 from console.clients.docker_contexts import DockerContext, read_docker_contexts
 from console.clients.endpoint import Endpoint
 from console.clients.kubeconfig import KubeConfig, KubeContext, kubeconfig_paths, read_kubeconfig
-from console.clients.kubernetes import KubernetesClient
 from console.config.fleet import Entry, Fleet
 from console.errors import ConfigError
 from console.runtime.targets import Target
 from console.runtime.whoami import whoami
+
+if TYPE_CHECKING:
+    from console.backends.docker import DockerBackend
+    from console.backends.kubernetes import KubernetesBackend
 
 Env = Mapping[str, str]
 
@@ -164,6 +164,10 @@ def _kubernetes(context: KubeContext, env: Env) -> Found:
     files = _Files(context, env)
 
     def make(name: str, entry: Entry | None) -> KubernetesBackend:
+        # The wire is loaded when something connects: finding out what there is needs none of it.
+        from console.backends.kubernetes import KubernetesBackend
+        from console.clients.kubernetes import KubernetesClient
+
         endpoint = _insecure(files.context().endpoint(), entry)
         who = whoami(env)
         return KubernetesBackend(
@@ -188,6 +192,9 @@ def _kubernetes(context: KubeContext, env: Env) -> Found:
 
 def _docker(context: DockerContext, env: Env, origin: str = "docker context") -> Found:
     def make(name: str, entry: Entry | None) -> DockerBackend:
+        from console.backends.docker import DockerBackend
+        from console.clients.docker import DockerClient
+
         return DockerBackend(name, DockerClient(_insecure(context.endpoint(), entry)))
 
     return Found(

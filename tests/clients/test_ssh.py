@@ -10,7 +10,7 @@ import pytest
 from console import errors
 from console.clients.endpoint import Endpoint
 from console.clients.http import HttpClient
-from console.clients.ssh import parse_destination
+from console.clients.ssh_address import parse_destination
 from tests.clients.servers import FakeSsh, Reply, Seen, serve
 
 
