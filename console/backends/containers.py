@@ -114,7 +114,8 @@ def _judge(wire: WireContainer, probe: str, code: int, inspected: Inspected | No
         case "paused":
             return Health.HELD, "It is paused."
         case "restarting":
-            return Health.BAD, f"It keeps ending with exit code {code}; restarted {restarts} times."
+            often = f"; restarted {restarts} times" if restarts > 1 else ""
+            return Health.BAD, f"It keeps ending with exit code {code}{often}."
         case "created":
             error = (inspected.state.error if inspected else None) or ""
             return (Health.BAD, sentence(error)) if error else (Health.BUSY, "It was created and not started.")

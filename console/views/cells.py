@@ -56,6 +56,11 @@ class Context(msgspec.Struct, frozen=True):
         known = self.connections.get(connection)
         return known is None or known.phase.fresh
 
+    @property
+    def stale(self) -> frozenset[str]:
+        """The connections whose rows are old."""
+        return frozenset(name for name, known in self.connections.items() if not known.phase.fresh)
+
     def heard(self, connection: str) -> datetime | None:
         """When the server of this connection last said anything."""
         known = self.connections.get(connection)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from console.model.connections import Connection
+from console.model.connections import Connection, Phase
 from console.model.docker import Container, Stack, SwarmService
 from console.model.health import Condition, Health
 from console.model.kubernetes import KubeObject, Pod, Trigger, Workload
@@ -180,6 +180,8 @@ def what(resource: Resource, context: Context | None = None) -> Cell:
 
 
 def _reason(resource: Resource, context: Context | None) -> str:
+    if isinstance(resource, Connection) and resource.phase is Phase.LOGIN_EXPIRED and resource.hint:
+        return resource.hint
     if isinstance(resource, Connection) and context and not resource.phase.fresh and resource.heard:
         spoken = f"last heard {formats.ago(resource.heard, context.now)}"
         return f"{resource.reason.rstrip('.')}; {spoken}" if resource.reason else spoken

@@ -125,6 +125,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
             self._cells.pop(ref, None)
             self.marked.discard(ref)
         self.rows.update(changed, removed)
+        self._widen(resource for resource in changed if resource.ref in self.rows.objects)
         self._rows_changed()
 
     def filter(self, keep: Keep | None) -> None:
@@ -134,8 +135,11 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
 
     def tick(self, context: Context) -> None:
         """The time (or a connection's state) moved on: compute the visible cells again, paint the lines that differ."""
+        if context.stale != self._cell_context.stale:
+            self._measured = 0  # rows of a target that is gone say how old they are
         self._cell_context = context
         self._cells.clear()
+        self._measure()
         self.paint_changes()
 
     def sort_by(self, key: str, reverse: bool = False) -> None:
@@ -225,11 +229,16 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         if len(self.rows) <= 2 * self._measured:
             return
         self._measured = len(self.rows)
-        found = natural_widths(self.columns, self.rows, self._cell_context, self._natural)
+        self._widen(self.rows.objects[ref] for ref in self.rows)
+
+    def _widen(self, resources: Iterable[Resource]) -> None:
+        """Give columns the room that these texts want, where there is room."""
+        found = natural_widths(self.columns, resources, self._cell_context, self._natural)
         if found != self._natural:
-            self._natural = found
-            self._fit()
-            self.paint_all()
+            self._natural, before = found, self._placed
+            if self._places() != before:
+                self._fit()
+                self.paint_all()
 
     def _rows_changed(self) -> None:
         self._measure()
@@ -248,11 +257,13 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     # -- geometry
 
     def _fit(self) -> None:
+        self._placed, self._cells = self._places(), {}
+        self._resize_canvas()
+
+    def _places(self) -> tuple[Placed, ...]:
         # One cell is always left for the scrollbar, so that columns don't move when it comes.
         width = self.outer_size.width - 1 if self.size.width else 0
-        self._placed = fit(self.columns, width, everything=self.all_columns, natural=self._natural) if width else ()
-        self._cells.clear()
-        self._resize_canvas()
+        return fit(self.columns, width, everything=self.all_columns, natural=self._natural) if width else ()
 
     def _resize_canvas(self) -> None:
         self.set_canvas(total_width(self._placed), len(self.rows) + _HEADER)
@@ -279,11 +290,9 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         """One line, counted from the top of the table."""
         ground = self.ground
         if y < _HEADER:
-            return self._window(
-                header_segments(self._placed, self._header_style(ground), self.sort_key, self.sort_reverse, self._tones),
-                width,
-                ground,
-            )
+            style = self._header_style(ground)
+            titles = header_segments(self._placed, style, self.sort_key, self.sort_reverse, self._tones)
+            return self._window(titles, width, ground)
         index = self.scroll_offset.y + y - _HEADER
         ref = self.rows.at(index)
         if ref is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
+from console.model.resource import Resource
 from console.ui.tones import Tones
 from console.ui.widgets.columns import GUTTER, Placed, fit_text
-from console.ui.widgets.row_order import RowOrder
 from console.views.cells import Cell, Column, Context, row_cells
 
 _BAR, _MARK = "▌", "✓"
@@ -22,12 +22,12 @@ _NAMES = ("name", "path")
 
 
 def natural_widths(
-    columns: Sequence[Column[Any]], rows: RowOrder, context: Context, known: Mapping[str, int]
+    columns: Sequence[Column[Any]], resources: Iterable[Resource], context: Context, known: Mapping[str, int]
 ) -> dict[str, int]:
     """The longest text of each column in cells. A width that was known never shrinks: columns that jump are worse than room."""
     widths = {column.key: known.get(column.key, 0) for column in columns}
-    for ref in islice(rows, _SAMPLE):
-        for column, cell in zip(columns, row_cells(columns, rows.objects[ref], context), strict=True):
+    for resource in islice(resources, _SAMPLE):
+        for column, cell in zip(columns, row_cells(columns, resource, context), strict=True):
             size = len(cell.text) if cell.text.isascii() else cell_len(cell.text)
             if size > widths[column.key]:
                 widths[column.key] = size
