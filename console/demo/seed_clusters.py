@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.demo import kube_kinds
 from console.demo.clockwork import WorldClock, rfc3339
 from console.demo.cluster import Cluster
-from console.demo.reverser_controller import seed_lease
+from console.demo.reverser_controller import LEASE, seed_lease
 from console.demo.seed_argo import head, seed_argo
 from console.demo.seed_flux import commit, seed_flux
 from console.demo.seed_reverser import record, seed_reverser, seed_target, seed_trigger
@@ -22,11 +22,13 @@ def atlas(clock: WorldClock, seed: int, pods: int = 0) -> Cluster:
     """The cluster with Flux. ``pods`` more pods without any controller are for measuring."""
     kinds = (*kube_kinds.BUILT_IN, *kube_kinds.REVERSER, *kube_kinds.FLUX)
     cluster = Cluster("atlas", kinds, clock, seed, "1.36.2")
-    seed_namespaces(cluster, (*dict.fromkeys(entry.namespace for entry in ATLAS), "observability", "platform", "team-a"))
+    seed_namespaces(
+        cluster, (*dict.fromkeys(entry.namespace for entry in ATLAS), "observability", "platform", "team-a", LEASE[0])
+    )
     seed_flux(cluster)
     seed_deployments(cluster, ATLAS)
     seed_sets(cluster)
-    seed_reverser(cluster, ("flux-system", "team-a"))
+    seed_reverser(cluster, tuple(("team-a", f"shop/{name}") for name in ("payments", "storefront", "live")))
     seed_lease(cluster)
     _atlas_triggers(cluster)
     if pods:
@@ -38,11 +40,13 @@ def borealis(clock: WorldClock, seed: int) -> Cluster:
     """The cluster with Argo CD."""
     kinds = (*kube_kinds.BUILT_IN, *kube_kinds.REVERSER, *kube_kinds.ARGO)
     cluster = Cluster("borealis", kinds, clock, seed, "1.34.5")
-    seed_namespaces(cluster, (*dict.fromkeys(entry.namespace for entry in BOREALIS), "analytics", "observability", "team-b"))
+    seed_namespaces(
+        cluster, (*dict.fromkeys(entry.namespace for entry in BOREALIS), "analytics", "observability", "team-b", LEASE[0])
+    )
     seed_argo(cluster)
     seed_deployments(cluster, BOREALIS)
     seed_sets(cluster)
-    seed_reverser(cluster, ("team-b",))
+    seed_reverser(cluster, tuple(("team-b", f"shop/{name}") for name in ("payments-eu", "storefront-eu")))
     _borealis_triggers(cluster)
     return cluster
 
@@ -86,23 +90,25 @@ def _atlas_triggers(cluster: Cluster) -> None:
         (*_BOUND, ("Held", "False", "Resumed", "the Kustomization was resumed by somebody else")),
         failing,
     )
-    mismatch = "the Kustomization applies search.git, the target writes live.git"
+    search = "https://git.example.test/shop/search.git"
+    mismatch = f"the applier applies {search}, but https://git.example.test/shop/live.git is written"
     seed_trigger(
         cluster,
         "FluxTrigger",
         "team-a",
         "search",
         ("flux-system", "search"),
-        _source("https://git.example.test/shop/search.git", "main", "search"),
+        _source(search, "main", "search"),
         (("Ready", "False", "SourceMismatch", mismatch), ("Configured", "False", "SourceMismatch", mismatch)),
     )
     well = ("True", "Succeeded", "bound to its trigger")
-    for name, branch, ready in (
-        ("payments", "release", well),
-        ("storefront", "main", well),
-        ("search", "main", ("False", "SourceMismatch", mismatch)),
+    for name, branch, provider, ready in (
+        ("payments", "release", "payments", well),
+        ("storefront", "main", "storefront", well),
+        # It edits another repository than the one that is applied: what it commits would never arrive.
+        ("search", "main", "live", ("False", "SourceMismatch", mismatch)),
     ):
-        seed_target(cluster, "team-a", name, branch, f"apps/{name}", ("FluxTrigger", name), ready)
+        seed_target(cluster, "team-a", name, branch, f"apps/{name}", ("FluxTrigger", name), ready, provider)
 
 
 def _borealis_triggers(cluster: Cluster) -> None:

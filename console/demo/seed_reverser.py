@@ -10,8 +10,9 @@ _GROUP = "configbutler.ai"
 _WELL = (("Ready", "True", "Succeeded", "all checks passed"),)
 
 
-def seed_reverser(cluster: Cluster, namespaces: tuple[str, ...]) -> None:
-    """The one ClusterProvider, and a GitProvider in each of ``namespaces``."""
+def seed_reverser(cluster: Cluster, providers: tuple[tuple[str, str], ...]) -> None:
+    """The one ClusterProvider, and for each of ``providers`` (namespace, repository) a GitProvider called as the repository."""
+    namespaces = dict.fromkeys(namespace for namespace, _ in providers)
     cluster.seed(
         "ClusterProvider",
         "",
@@ -20,13 +21,13 @@ def seed_reverser(cluster: Cluster, namespaces: tuple[str, ...]) -> None:
         status=_status(cluster, ("Validated", "True", "Succeeded", "the cluster answers"), *_WELL),
         age=60 * 86400,
     )
-    for namespace in namespaces:
+    for namespace, repository in providers:
         cluster.seed(
             "GitProvider",
             namespace,
-            "git",
+            repository.rpartition("/")[2],
             spec={
-                "url": f"https://git.example.test/{namespace}/live.git",
+                "url": f"https://git.example.test/{repository}.git",
                 "allowedBranches": ["main", "release"],
                 "secretRef": {"kind": "Secret", "name": "git-credentials"},
                 "push": {"commitWindow": "5s"},
@@ -37,15 +38,25 @@ def seed_reverser(cluster: Cluster, namespaces: tuple[str, ...]) -> None:
 
 
 def seed_target(
-    cluster: Cluster, namespace: str, name: str, branch: str, path: str, trigger: tuple[str, str], ready: tuple[str, str, str]
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    branch: str,
+    path: str,
+    trigger: tuple[str, str],
+    ready: tuple[str, str, str],
+    provider: str = "",
 ) -> None:
-    """A GitTarget that names a trigger; ``ready`` is the status, reason and message of ``ApplyTriggerReady``."""
+    """A GitTarget that names a trigger and writes through ``provider`` (by default the one of its own name).
+
+    ``ready`` is the status, reason and message of ``ApplyTriggerReady``.
+    """
     cluster.seed(
         "GitTarget",
         namespace,
         name,
         spec={
-            "providerRef": {"group": _GROUP, "kind": "GitProvider", "name": "git"},
+            "providerRef": {"group": _GROUP, "kind": "GitProvider", "name": provider or name},
             "branch": branch,
             "path": path,
             "clusterProviderRef": {"group": _GROUP, "kind": "ClusterProvider", "name": "default"},

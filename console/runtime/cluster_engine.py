@@ -124,6 +124,7 @@ class ClusterEngine:
         self._reconciler = TriggerReconciler(objects, custom_clients, self.dispatcher, clock, timing)
         self.operations: dict[TriggerRef, Operation] = {}
         self.changed: Callable[[], None] = _nothing
+        self.running = False
         self._claims = False
         # Keeping a hold and handing it back are steps of several calls each; between them neither must see half of the other.
         self._hold_turn = asyncio.Semaphore(1)
@@ -135,6 +136,7 @@ class ClusterEngine:
 
     def start(self) -> None:
         """Begin: what an earlier process left in flight is followed to its end, and held again."""
+        self.running = True
         for writer in self._writers:
             writer.start()
         self.dispatcher.start()

@@ -1,4 +1,4 @@
-"""Plans for the dispatch engine's verbs: apply exactly one commit, hold, release, take the Lease over, hand it back.
+"""Plans for the dispatch engine's verbs on a declared trigger: apply exactly one commit, hold, release.
 
 Read live, bound to what was read. Nothing here writes.
 """
@@ -15,19 +15,16 @@ from console.engines.dispatch.faults import DispatchError
 from console.engines.dispatch.flux_reading import suspend_owners, suspended
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning
-from console.engines.dispatch.modes import lease_holder
 from console.engines.dispatch.revisions import commit_of, describe_commit, field, text
 from console.engines.dispatch.types import Verdict
-from console.engines.ports.applier import APPLICATIONS, GIT_REPOSITORIES, KUSTOMIZATIONS, LEASES
+from console.engines.ports.applier import APPLICATIONS, GIT_REPOSITORIES, KUSTOMIZATIONS
 from console.errors import NotFound, Refused
 from console.kit.timing import Clock
 from console.model.plan import FieldChange, Intent, Plan, PlanStep
-from console.model.refs import Ref
-from console.runtime.cluster_engine import LEASE, LOCAL_MANAGER, ClusterEngine
+from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
 from console.runtime.hold_notes import asked, read_note
 
 LOCAL_VERBS = {"Kustomization": ("apply", "hold", "release"), "Application": ("apply",)}
-LEASE_VERBS = ("take-over", "hand-back")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _WHY = {
     Reason.CATCH_UP: "the applier may be behind a commit that is known",
@@ -216,54 +213,6 @@ async def _release(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent)
     if others := suspend_owners(raw, LOCAL_MANAGER).updaters:
         effects = [f"{' and '.join(others)} keeps it suspended."]
     return Plan(intent=intent, steps=(step,), effects=tuple(effects), undo=Intent(verb="hold", targets=intent.targets))
-
-
-async def plan_lease(engine: ClusterEngine, intent: Intent, clock: Clock) -> Plan:
-    """The plan to become, or to cease to be, the engine of this cluster's triggers.
-
-    :raises Refused: another engine is alive.
-    """
-    try:
-        lease = await engine.objects.get(LEASES, LEASE.namespace, LEASE.name)
-    except NotFound:
-        lease = None
-    holder = lease_holder(lease, clock.now())
-    ours = engine.leadership.held
-    if intent.verb == "hand-back":
-        if not ours:
-            return Plan(intent=intent, nothing="this console is not the engine")
-        return _lease_plan(
-            intent,
-            "Hand the Lease back",
-            "this console",
-            "nobody",
-            ("What is held stays held.", "The next engine goes on."),
-            "take-over",
-        )
-    if ours:
-        return Plan(intent=intent, nothing="this console is the engine already")
-    if holder:
-        raise Refused(f"{holder} is the engine, and it is alive.", "This console shows what it does. Stop that one first.")
-    effects = (
-        "This console becomes the engine: it follows what is in flight, keeps holds, and applies what you ask.",
-        "It stays so until it hands the Lease back or ends; then the next engine goes on with the same records.",
-    )
-    return _lease_plan(intent, "Take the engine's Lease over", "nobody", "this console", effects, "hand-back")
-
-
-def _lease_plan(intent: Intent, title: str, before: str, after: str, effects: tuple[str, ...], undo: str) -> Plan:
-    ref = intent.targets[0]
-    lease = Ref(ref.connection, "Lease", LEASE.namespace, LEASE.name)
-    step = PlanStep(
-        key=intent.verb,
-        title=title,
-        ref=lease,
-        kind="action",
-        precondition={"holder": before},
-        changes=(FieldChange(path="spec.holderIdentity", before=before, after=after),),
-        request={"call": intent.verb},
-    )
-    return Plan(intent=intent, steps=(step,), effects=effects, undo=Intent(verb=undo, targets=intent.targets))
 
 
 def _flag(raw: dict[str, Any]) -> str:

@@ -15,10 +15,13 @@ from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
 from console.kit.timing import Clock
 from console.model.holds import HoldNote
+from console.model.operations import StepView
 from console.model.plan import Intent, Plan, PlanStep
 from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
-from console.runtime.dispatch_plans import LEASE_VERBS, LOCAL_VERBS, plan_lease, plan_local, refused
+from console.runtime.dispatch_phases import Seen, argo_phases, flux_phases
+from console.runtime.dispatch_plans import LOCAL_VERBS, plan_local, refused
 from console.runtime.hold_notes import note_patch
+from console.runtime.lease_plans import LEASE_VERBS, plan_lease
 
 _WAITS = {
     Outcome.REQUESTED: "the controller to take the request",
@@ -39,6 +42,7 @@ class DispatchWriter:
         self._trigger = trigger
         self._clock = clock
         self._who = who
+        self._seen = Seen()
 
     def verbs(self, kind: str) -> tuple[str, ...]:
         """What can be planned for the object."""
@@ -54,6 +58,9 @@ class DispatchWriter:
 
     async def execute(self, step: PlanStep) -> str:
         """Make the one request, and return when it is on its way."""
+        if not self._engine.running:
+            # Nobody here would renew the Lease, keep the hold, or follow the apply to its end.
+            raise Refused("Another console of this account runs the engines now.", "Do it there, or end that console first.")
         try:
             match step.request["call"]:
                 case "apply":
@@ -100,6 +107,12 @@ class DispatchWriter:
                 return True, f"{step.ref.path} is handed back"
             case _:
                 return True, "this console is the engine" if step.request["call"] == "take-over" else "the Lease is free"
+
+    def phases(self, step: PlanStep) -> tuple[StepView, ...]:
+        """Those of an apply; other requests have none."""
+        if step.request["call"] != "apply" or self._trigger is None:
+            return ()
+        return flux_phases(self._seen) if self._trigger.kind == KUSTOMIZATIONS.kind else argo_phases(self._seen)
 
     async def _apply(self, step: PlanStep) -> str:
         trigger = self._declared()
@@ -152,11 +165,15 @@ class DispatchWriter:
 
     async def _observe_apply(self, step: PlanStep) -> tuple[bool, str]:
         trigger = self._declared()
-        operation = self._engine.operations.get(trigger.ref.key) or await self._recorded()
+        applier = await self._applier()
+        recorded = read_local(applier).operation
+        operation = self._engine.operations.get(trigger.ref.key) or recorded
         commit = str(step.request["commit"])
         if operation is None or operation.token == step.request["before"]:
             return True, f"{commit[:7]} is applied already"
-        if operation.outcome.complete and not await self._written(operation):
+        written = recorded is None or recorded.token != operation.token or not recorded.in_flight
+        self._seen = Seen(operation, applier, written)
+        if operation.outcome.complete and not written:
             # A console that ended now would leave an operation in flight for the next one to find out about.
             return False, "the outcome to be recorded on the applier"
         if operation.outcome is Outcome.SUCCEEDED:
@@ -171,10 +188,6 @@ class DispatchWriter:
         flux = await self._engine.clients.flux(trigger.cluster)
         suspension = await flux.suspension(trigger.key.ref)
         return suspension.complete, "held" if suspension.complete else "Flux to handle the suspend"
-
-    async def _written(self, operation: Operation) -> bool:
-        recorded = await self._recorded()
-        return recorded is None or recorded.token != operation.token or not recorded.in_flight
 
     async def _recorded(self) -> Operation | None:
         return read_local(await self._applier()).operation

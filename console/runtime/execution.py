@@ -17,7 +17,7 @@ from console.journal.journal import Journal
 from console.kit.timing import backoff
 from console.model.operations import State
 from console.model.plan import Plan, PlanStep
-from console.runtime.ports import Writes
+from console.runtime.ports import ShowsPhases, Writes
 from console.runtime.tracking import Tracked
 
 CONCURRENCY = 10
@@ -100,6 +100,7 @@ class Execution:
         loop = asyncio.get_running_loop()
         await self._journal.step_started(self._identity, step.key, step.title)
         self._tracked.step(step.key, State.RUNNING)
+        self._show_phases(self._plan)
         began = loop.time()
         try:
             state, detail = State.SUCCEEDED, await self._backend.execute(step)
@@ -137,6 +138,7 @@ class Execution:
         """The answer to a write was lost: read until we know, or say that we don't."""
         self._tracked.step(step.key, State.WAITING, error.message, "reading whether the write arrived")
         last: QuarterdeckError = error
+        absent = False
         for attempt, pause in zip(range(RESOLVE_ATTEMPTS), backoff(1, most=8), strict=False):
             try:
                 applied = await self._backend.applied(step)
@@ -145,9 +147,12 @@ class Execution:
             else:
                 if applied is True:
                     return State.SUCCEEDED, "the answer was lost; reading shows that the write arrived"
-                if applied is False:
+                if applied is None:
+                    return State.UNKNOWN, f"{error.message} Reading can't tell whether the write arrived."
+                # A write whose connection broke may still be on its way to the server: one look is too early to call it lost.
+                if absent:
                     return State.FAILED, f"{error.message} Reading shows that the write did not arrive."
-                return State.UNKNOWN, f"{error.message} Reading can't tell whether the write arrived."
+                absent = True
             if attempt + 1 < RESOLVE_ATTEMPTS:
                 await asyncio.sleep(pause)
         return State.UNKNOWN, f"{error.message} It can't be read whether the write arrived: {last.message}"
@@ -185,10 +190,12 @@ class Execution:
             try:
                 complete, waits_for = await self._backend.observe(plan)
             except Refused as error:
+                self._show_phases(plan)
                 return State.FAILED, error.sentence()
             except QuarterdeckError as error:
                 # Not being able to look is no failure of what was written.
                 complete, waits_for = False, f"{waits_for or 'the effect'} (can't look now: {error.message})"
+            self._show_phases(plan)
             if complete:
                 return State.SUCCEEDED, waits_for
             if loop.time() >= deadline:
@@ -202,3 +209,8 @@ class Execution:
             except TimeoutError:
                 continue
         raise AssertionError("backoff is endless")
+
+    def _show_phases(self, plan: Plan) -> None:
+        if isinstance(self._backend, ShowsPhases):
+            for step in plan.steps:
+                self._tracked.phases(step.key, self._backend.phases(step))

@@ -11,11 +11,12 @@ from typing import Any, Protocol, runtime_checkable
 from console.model.connections import Identity
 from console.model.docker import Sample
 from console.model.kubernetes import LogLine, LogQuery
+from console.model.operations import StepView
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 from console.model.resource import Change
 
-__all__ = ["Backend", "Emit", "Identity", "Probes", "ReadsLogs", "ReadsRaw", "ReadsStats", "Writes"]
+__all__ = ["Backend", "Emit", "Identity", "Probes", "ReadsLogs", "ReadsRaw", "ReadsStats", "ShowsPhases", "Writes"]
 
 Emit = Callable[[Change], None]
 
@@ -116,4 +117,13 @@ class Writes(Protocol):
 
     async def observe(self, plan: Plan) -> tuple[bool, str]:
         """Whether the effect of the executed plan is complete, and what it waits for now, in words. Raises if it failed."""
+        ...
+
+
+@runtime_checkable
+class ShowsPhases(Protocol):
+    """What writes, and can tell the phases that a step goes through on the other side."""
+
+    def phases(self, step: PlanStep) -> tuple[StepView, ...]:
+        """Those of ``step`` as they were at the last look, in order; nothing is read. Empty for a step without any."""
         ...

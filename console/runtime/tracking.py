@@ -57,6 +57,29 @@ class Tracked:
         running = next((step for step in steps if not step.state.ended and step.started), None)
         self._set(steps=tuple(steps), step=running.title if running else "", waiting_for=running.waiting_for if running else "")
 
+    def phases(self, key: str, phases: tuple[StepView, ...]) -> None:
+        """What a step goes through on the other side: shown under it, each with the times at which it was seen to change."""
+        now = self._clock.now()
+        before = {step.key: step for step in self.operation.steps}
+        under = []
+        for phase in phases:
+            name = f"{key}/{phase.key}"
+            known = before.get(name, phase)
+            under.append(
+                msgspec.structs.replace(
+                    phase,
+                    key=name,
+                    started=known.started or (now if phase.state not in (State.PENDING, State.SKIPPED) else None),
+                    ended=(known.ended or now) if phase.state.ended else None,
+                )
+            )
+        steps: list[StepView] = []
+        for step in self.operation.steps:
+            if not step.key.startswith(f"{key}/"):
+                steps += (step, *under) if step.key == key else (step,)
+        if tuple(steps) != self.operation.steps:
+            self._set(steps=tuple(steps))
+
     def waiting(self, what: str) -> None:
         """All writes are made; now the world has to do ``what``."""
         if self.operation.waiting_for != what:
@@ -64,10 +87,7 @@ class Tracked:
 
     def end(self, state: State, message: str, *, undoable: bool) -> None:
         """The operation is over."""
-        steps = tuple(
-            msgspec.structs.replace(step, state=State.SKIPPED) if step.state is State.PENDING else step
-            for step in self.operation.steps
-        )
+        steps = tuple(_at_the_end(step, state) for step in self.operation.steps)
         self._set(
             state=state,
             health=state.health,
@@ -83,3 +103,13 @@ class Tracked:
     def _set(self, **fields: object) -> None:
         self.operation = msgspec.structs.replace(self.operation, changed=self._clock.now(), **fields)
         self._publish(self.operation)
+
+
+def _at_the_end(step: StepView, state: State) -> StepView:
+    """A step of an operation that ended in ``state``: what did not begin is skipped, what was under way shares the end."""
+    if step.state is State.PENDING:
+        return msgspec.structs.replace(step, state=State.SKIPPED)
+    if step.state.ended or step.depth == 0:
+        return step
+    end = state if state in (State.SUCCEEDED, State.FAILED) else State.UNKNOWN
+    return msgspec.structs.replace(step, state=end, waiting_for="")

@@ -1,0 +1,131 @@
+"""An apply as its phases: where it is, what it waits for, and which phase failed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from console.demo.clockwork import WorldClock
+from console.engines.dispatch.constants import Outcome, Reason
+from console.engines.dispatch.types import Operation
+from console.model.operations import State, StepView
+from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
+from console.runtime.dispatch_phases import Seen, argo_phases, flux_phases
+from console.runtime.tracking import Tracked
+
+TOKEN = "2026-03-01T12:00:00Z/1"
+
+
+def operation(outcome: Outcome, message: str = "") -> Operation:
+    return Operation(
+        token=TOKEN,
+        commit="c" * 40,
+        reason=Reason.REPAIR,
+        outcome=outcome,
+        requested_at="2026-03-01T12:00:00Z",
+        message=message,
+    )
+
+
+def shop(*conditions: tuple[str, str, str], wait: bool = True, handled: str = "") -> dict[str, Any]:
+    told = [{"type": kind, "status": status, "reason": "Progressing", "message": words} for kind, status, words in conditions]
+    return {"spec": {"wait": wait, "timeout": "5m"}, "status": {"conditions": told, "lastHandledReconcileAt": handled}}
+
+
+def running(steps: tuple[StepView, ...]) -> tuple[str, str]:
+    (found,) = [(step.key, step.waiting_for) for step in steps if step.state is State.RUNNING]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seen", "phase", "waits"),
+    [
+        (Seen(), "fetch", "the source"),
+        (Seen(operation(Outcome.REQUESTED), shop()), "resume", "to take the request"),
+        (Seen(operation(Outcome.RUNNING), shop()), "resume", "to take the request"),
+        (Seen(operation(Outcome.RUNNING), shop(("Reconciling", "True", "Building manifests"))), "apply", "Building manifests"),
+        (Seen(operation(Outcome.RUNNING), shop(handled=TOKEN)), "apply", "to end its pass"),
+        (
+            Seen(operation(Outcome.RUNNING), shop(("Reconciling", "True", "Running health checks for revision main"))),
+            "health",
+            "it ends after 5m at the latest",
+        ),
+        (Seen(operation(Outcome.SETTLING), shop()), "suspend", "nothing runs any more"),
+        (Seen(operation(Outcome.UNRESOLVED), shop()), "suspend", "never given up"),
+        (Seen(operation(Outcome.SUCCEEDED), shop()), "record", "the outcome to be written"),
+    ],
+)
+def test_a_kustomization_is_in_one_phase_and_says_what_would_end_it(seen: Seen, phase: str, waits: str) -> None:
+    steps = flux_phases(seen)
+    now, words = running(steps)
+    assert (now, waits in words) == (phase, True), words
+    keys = [step.key for step in steps]
+    assert {step.state for step in steps[: keys.index(now)]} <= {State.SUCCEEDED}
+    assert {step.state for step in steps[keys.index(now) + 1 :]} <= {State.PENDING}
+
+
+@pytest.mark.parametrize(
+    ("message", "failed", "health"),
+    [
+        ("HealthCheckFailed: web is not ready", "health", State.FAILED),
+        ("BuildFailed: no such file", "apply", State.SKIPPED),
+        ("nothing ran since the apply was asked", "apply", State.SKIPPED),
+    ],
+)
+def test_the_phase_that_failed_is_named_and_the_suspend_after_it_is_done(message: str, failed: str, health: State) -> None:
+    states = {step.key: step for step in flux_phases(Seen(operation(Outcome.FAILED, message), shop(), recorded=True))}
+    assert (states[failed].state, states[failed].detail) == (State.FAILED, message)
+    assert (states["health"].state, states["suspend"].state) == (health, State.SUCCEEDED)
+
+
+def test_without_health_checks_there_is_no_such_phase() -> None:
+    assert "health" not in [step.key for step in flux_phases(Seen(operation(Outcome.RUNNING), shop(wait=False)))]
+
+
+def test_a_sync_shows_its_hooks_and_how_many_objects_are_done() -> None:
+    results = [
+        {"kind": "Job", "name": "migrate", "hookType": "PreSync", "hookPhase": "Succeeded"},
+        {"kind": "Deployment", "name": "web", "status": "Synced"},
+        {"kind": "Service", "name": "web", "status": ""},
+        {"kind": "Job", "name": "smoke", "hookType": "PostSync", "hookPhase": "Running"},
+    ]
+    app = {"status": {"operationState": {"message": "waiting for hook batch/Job/smoke", "syncResult": {"resources": results}}}}
+    steps = argo_phases(Seen(operation(Outcome.RUNNING), app))
+    assert [(step.key.split("/")[0], step.state) for step in steps] == [
+        ("wait", State.SUCCEEDED),
+        ("set", State.SUCCEEDED),
+        ("run", State.RUNNING),
+        ("run", State.SUCCEEDED),
+        ("run", State.RUNNING),
+        ("record", State.PENDING),
+    ]
+    assert (steps[2].detail, steps[2].waiting_for) == ("1 of 2 objects", "waiting for hook batch/Job/smoke")
+    assert [step.title for step in steps[3:5]] == ["PreSync hook Job migrate", "PostSync hook Job smoke"]
+
+
+def test_phases_lie_under_their_step_with_the_times_at_which_they_changed() -> None:
+    ref = Ref("atlas", "Kustomization", "flux-system", "shop")
+    intent = Intent(verb="apply", targets=(ref,))
+    plan = Plan(
+        intent=intent, steps=(PlanStep(key="apply", title="Apply", ref=ref), PlanStep(key="more", title="More", ref=ref))
+    )
+    clock = WorldClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
+    tracked = Tracked("o1", plan, "ops", "", clock, lambda _: None)
+    tracked.step("apply", State.RUNNING)
+    tracked.phases("apply", flux_phases(Seen()))
+    began = clock.now()
+    clock.advance(5)
+    tracked.phases("apply", flux_phases(Seen(operation(Outcome.RUNNING), shop())))
+    steps = {step.key: step for step in tracked.operation.steps}
+    assert [*steps][:3] == ["apply", "apply/fetch", "apply/resume"] and [*steps][-1] == "more"
+    assert (steps["apply/fetch"].started, steps["apply/fetch"].ended) == (began, clock.now())
+    assert (steps["apply/resume"].started, steps["apply/resume"].ended) == (clock.now(), None)
+    tracked.end(State.CANCELLED, "cancelled", undoable=False)
+    ended = {step.key: step.state for step in tracked.operation.steps}
+    assert ended["apply/resume"] is State.UNKNOWN and ended["apply/suspend"] is ended["more"] is State.SKIPPED
+    assert all(step.started is None for step in tracked.operation.steps if step.state is State.SKIPPED)
+    assert msgspec.json.encode(tracked.operation)
