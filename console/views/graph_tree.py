@@ -1,27 +1,16 @@
-"""A plan and its progress as an indented tree of lines: each wave one step further in, parallel steps side by side.
-
-Steps of one wave that wait for the same parents share lines, as many as fit. A step whose own note matters (it failed, it is
-being retried) has a line to itself, so that the note can be read.
-"""
+"""A plan of the graph engine and its progress as a tree of lines: what is made, then what is deleted, each in its order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from itertools import groupby
 
 from console.model.graph import Action, Identity, Outcome, Plan, PlannedStep
 from console.model.graph_progress import GraphProgress, StepProgress, StepState
 from console.model.health import Health
 from console.views.cells import Cell, Tone, prose
-from console.views.formats import clipped, counted, display_width, duration
+from console.views.formats import counted, duration
 from console.views.glyphs import GLYPHS
-
-Line = tuple[Cell, ...]
-"""One line of the tree, as pieces of text to be set one after the other."""
-
-INDENT = 2
-GAP = "   "
+from console.views.waves import Leaf, Line, side_by_side
 
 _VERBS: dict[Action, str] = {
     Action.NONE: "keep",
@@ -59,7 +48,7 @@ def tree_lines(plan: Plan, progress: GraphProgress | None = None, *, now: dateti
     for title, steps in (("make", plan.steps), ("delete", plan.deletes)):
         if steps:
             lines.append((Cell(f"{title} {counted(len(steps), 'resource')}", "accent"),))
-            lines.extend(_wave_lines(steps, progress, now, width))
+            lines.extend(side_by_side((_leaf(step, progress, now) for step in steps), width))
     if not lines:
         lines.append((Cell("nothing to do", "muted"),))
     return tuple(lines)
@@ -76,27 +65,10 @@ def summary_line(plan: Plan) -> Line:
     return tuple(parts) or (Cell("no changes", "muted"),)
 
 
-def _wave_lines(steps: tuple[PlannedStep, ...], progress: GraphProgress | None, now: datetime, width: int) -> Iterable[Line]:
-    ordered = sorted(steps, key=lambda step: (step.wave, step.parents, step.identity))
-    for (wave, _parents), group in groupby(ordered, key=lambda step: (step.wave, step.parents)):
-        indent = " " * INDENT * (wave + 1)
-        row: list[Cell] = []
-        for step in group:
-            known = progress.of(step.identity, step.version) if progress is not None else None
-            pieces = _pieces(step, known, now)
-            note = _note(step, known)
-            used = sum(display_width(piece.text) for piece in row)
-            needed = sum(display_width(piece.text) for piece in pieces)
-            if row and (note or len(indent) + used + len(GAP) + needed > width):
-                yield (Cell(indent), *row)
-                row = []
-            row += ([Cell(GAP)] if row else []) + pieces
-            if note:
-                room = width - len(indent) - needed - INDENT
-                yield (Cell(indent), *row, Cell("  " + clipped(note.text, max(room, 8)), note.tone))
-                row = []
-        if row:
-            yield (Cell(indent), *row)
+def _leaf(step: PlannedStep, progress: GraphProgress | None, now: datetime) -> Leaf:
+    known = progress.of(step.identity, step.version) if progress is not None else None
+    pieces = tuple(_pieces(step, known, now))
+    return Leaf(wave=step.wave, parents=step.parents, key=step.identity, pieces=pieces, note=_note(step, known))
 
 
 def _pieces(step: PlannedStep, known: StepProgress | None, now: datetime) -> list[Cell]:
