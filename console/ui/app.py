@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette
@@ -206,6 +207,12 @@ class ConsoleApp(App[None], inherit_bindings=False):
     def on_resource_table_sorted(self, event: ResourceTable.Sorted) -> None:
         """A click on a column's title sorts."""
         self.listing.title_clicked(event.table, event.key)
+
+    def on_key(self, event: events.Key) -> None:
+        """What was typed in one go with the key that opened the line went to the list before the line had the focus."""
+        if self.screen is self.main and self.main.prompt.take(event.character if event.is_printable else None):
+            event.prevent_default()
+            event.stop()
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
         """The filter follows every key."""

@@ -123,7 +123,14 @@ class Prompt(Horizontal):
         self.display = True
         for other in self.siblings:
             other.display = False
-        self.input.focus()
+        self.screen.set_focus(self.input)
+
+    def take(self, character: str | None) -> bool:
+        """Put a typed character in that was meant for this line, if it is open; whether it was."""
+        if character is None or not self.mode:
+            return False
+        self.input.insert_text_at_cursor(character)
+        return True
 
     def hint(self, text: str) -> None:
         """A word beside what is typed: what is wrong with it, how many match."""
