@@ -1,6 +1,7 @@
 """Runs a confirmed plan: each step journaled before its call leaves, in order of dependence, never blindly twice.
 
-A write whose answer was lost is resolved by reading (:meth:`Writes.applied`). Cancelling is cooperative: the call at hand ends,
+A writer that orders its own steps runs the plan itself (:class:`~console.runtime.ports.RunsPlans`) and tells the same book of
+each. A write whose answer was lost is resolved by reading (:meth:`Writes.applied`). Cancelling is cooperative: the call at hand ends,
 nothing new begins, and the outcome says what was left.
 """
 
@@ -17,7 +18,8 @@ from console.journal.journal import Journal
 from console.kit.timing import backoff
 from console.model.operations import State
 from console.model.plan import Plan, PlanStep
-from console.runtime.ports import ShowsPhases, Writes
+from console.runtime.ports import RunsPlans, ShowsPhases, Writes
+from console.runtime.step_book import StepBook
 from console.runtime.tracking import Tracked
 
 CONCURRENCY = 10
@@ -41,20 +43,17 @@ class Execution:
         self._tracked = tracked
         self._observe_seconds = observe_seconds
         self._cancelled = ""
-        self._stop = asyncio.Event()
-        self._failures: list[str] = []
-        self._doubts: list[str] = []
-        self._done = 0
+        self._book = StepBook(identity, plan, journal, tracked)
 
     def cancel(self, why: str) -> None:
         """Begin nothing new; ``why`` goes into the outcome."""
         self._cancelled = self._cancelled or why
-        self._stop.set()
+        self._book.stopping.set()
 
     async def run(self) -> State:
         """Make the writes, watch their effect, journal the end."""
         try:
-            await self._steps()
+            await (self._run_by(self._backend) if isinstance(self._backend, RunsPlans) else self._steps())
             state, message = await self._outcome()
         except JournalError as error:
             # The world may go on; without a record nothing more is sent.
@@ -94,12 +93,28 @@ class Execution:
 
     @property
     def _halted(self) -> bool:
-        return bool(self._cancelled or self._failures or self._doubts)
+        return bool(self._cancelled or self._book.failures or self._book.doubts)
+
+    async def _run_by(self, engine: RunsPlans) -> None:
+        """The engine orders the steps; what it leaves open is resolved by reading, as after a lost answer."""
+        try:
+            await engine.run(self._plan, self._book)
+        except JournalError:
+            raise
+        except QuarterdeckError as error:
+            self._book.failures.append(error.sentence())
+        if self._book.broken is not None:
+            raise self._book.broken
+        for step in self._plan.steps:
+            if self._book.open(step.key):
+                state, detail = await self._resolve(step, UnclearAnswer("The call was given up before its answer came."))
+                if state is State.FAILED and self._cancelled:
+                    state = State.CANCELLED
+                await self._book.end(step.key, state, detail)
 
     async def _step(self, step: PlanStep) -> bool:
         loop = asyncio.get_running_loop()
-        await self._journal.step_started(self._identity, step.key, step.title)
-        self._tracked.step(step.key, State.RUNNING)
+        await self._book.begin(step.key)
         self._show_phases(self._plan)
         began = loop.time()
         try:
@@ -111,15 +126,7 @@ class Execution:
         took = loop.time() - began
         if state is State.SUCCEEDED and step.settles:
             state, detail = await self._settled(step, detail)
-        await self._journal.step_ended(self._identity, step.key, state, detail, took)
-        self._tracked.step(step.key, state, detail)
-        match state:
-            case State.SUCCEEDED:
-                self._done += 1
-            case State.UNKNOWN:
-                self._doubts.append(f"{step.title}: {detail}")
-            case _:
-                self._failures.append(f"{step.title}: {detail}")
+        await self._book.end(step.key, state, detail, seconds=took)
         return state is State.SUCCEEDED
 
     async def _settled(self, step: PlanStep, said: str) -> tuple[State, str]:
@@ -158,13 +165,15 @@ class Execution:
         return State.UNKNOWN, f"{error.message} It can't be read whether the write arrived: {last.message}"
 
     async def _outcome(self) -> tuple[State, str]:
-        left = len(self._plan.steps) - self._done - len(self._failures) - len(self._doubts)
+        book = self._book
+        left = book.untouched
         rest = f" {left} of {len(self._plan.steps)} steps were not begun." if left else ""
-        if self._doubts:
-            return State.UNKNOWN, "; ".join(self._doubts + self._failures) + rest
-        if self._failures:
-            return State.FAILED, "; ".join(self._failures) + rest
-        if self._cancelled and left:
+        rest += f" Given up: {', '.join(book.given_up)}." if book.given_up else ""
+        if book.doubts:
+            return State.UNKNOWN, "; ".join(book.doubts + book.failures) + rest
+        if book.failures:
+            return State.FAILED, "; ".join(book.failures) + rest
+        if self._cancelled and rest:
             return State.CANCELLED, f"{self._cancelled}.{rest}"
         return await self._observe()
 
@@ -205,7 +214,7 @@ class Execution:
             waiting(waits_for)
             try:
                 async with asyncio.timeout(pause):
-                    await self._stop.wait()
+                    await self._book.stopping.wait()
             except TimeoutError:
                 continue
         raise AssertionError("backoff is endless")

@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from console.journal.records import OperationRecord
 from console.model.operations import State
 from console.model.plan import Intent
 from console.runtime.recovery import recover, unfinished
-from tests.crash.child import Order, commands_on, journal_at, reached
+from tests.crash.child import Order, journal_at, reached
 from tests.crash.conftest import Stage
 from tests.crash.tap import Mode, Tap
 
@@ -128,31 +127,3 @@ async def test_what_somebody_else_changed_after_the_crash_is_called_unknown(stag
         assert tap.writes == 0
     assert record.state is State.UNKNOWN
     assert "can't be told whether a write arrived: look at the object" in record.message
-
-
-@pytest.mark.parametrize(
-    ("mode", "writes", "state", "words"),
-    [
-        ("cut before", 0, State.FAILED, "the write did not arrive"),
-        ("cut after", 1, State.SUCCEEDED, "the write arrived"),
-    ],
-)
-async def test_a_connection_cut_around_the_write_is_resolved_by_reading(
-    stage: Stage, tmp_path: Path, mode: Mode, writes: int, state: State, words: str
-) -> None:
-    intent = await stage.intent()
-    journal = await journal_at(str(tmp_path))
-    try:
-        async with stage.tap() as tap:
-            env, entry = stage.target(tap, tmp_path)
-            async with reached(env, entry, intent.targets[0]) as reach:
-                commands = commands_on(reach, journal)
-                plan = await commands.plan(intent)
-                tap.mode = mode
-                assert await commands.wait(await commands.run(plan)) is state
-                assert (tap.writes, await stage.changes(intent.targets[0])) == (writes, writes)
-                await commands.close()
-        (record,) = await journal.operations()
-        assert words in record.steps[0].detail
-    finally:
-        await journal.close()
