@@ -75,9 +75,9 @@ def _scale(intent: Intent, objects: dict[Ref, dict[str, Any]]) -> Plan:
             _step(ref, raw, f"Scale {ref.name} from {before} to {wanted}", change, {"call": "scale", "replicas": wanted})
         )
         effects.append(
-            f"{before - wanted} tasks of {ref.name} are stopped."
+            f"Tasks of {ref.name} that are stopped: {before - wanted}."
             if wanted < before
-            else f"{wanted - before} tasks of {ref.name} start."
+            else f"Tasks of {ref.name} that start: {wanted - before}."
         )
         if wanted == 0:
             effects.append(f"{ref.name} serves nobody any more.")

@@ -71,7 +71,10 @@ def _report(at: Opened, names: tuple[str, ...], outside: Outside) -> dict[str, A
     context = at.context()
     problems = [sanitize(problem) for problem in at.problems]
     if not at.targets:
-        problems.append("There is nothing to connect to: no kubeconfig context, no Docker context, no entry in the fleet file.")
+        problems.append(
+            "There is nothing to connect to: no kubeconfig context, no Docker context, no entry in the fleet file. "
+            "quarterdeck demo opens the screen over a simulated fleet."
+        )
     if at.runtime.journal is None:
         problems.append(f"The journal in {at.state} can't be opened, so nothing can be written to any target.")
     return {
@@ -119,7 +122,7 @@ def _text(report: Mapping[str, Any], width: int) -> str:
 
 
 def _connection_lines(entry: Mapping[str, Any]) -> list[str]:
-    facts = [", ".join(entry["platforms"]), entry["server"], f"{entry['latency_ms']} ms" if entry["latency_ms"] else ""]
+    facts = [", ".join(entry["platforms"]), entry["server"], f"{entry['latency_ms']:.0f} ms" if entry["latency_ms"] else ""]
     lines = [f"{entry['mark']} {entry['name']}  {entry['state']}  {' · '.join(fact for fact in facts if fact)}".rstrip()]
     origin = f" ({entry['origin']})" if entry["origin"] else ""
     lines.append(f"    tried     {entry['endpoint'] or 'nothing yet'}{origin}")
