@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from console.ui.app import ConsoleApp
@@ -16,6 +17,8 @@ from console.ui.widgets.resource_table import ResourceTable
 from console.ui.widgets.text_pane import TextPane
 from tests.ui.fleet import fill
 from tests.ui.stand_in import StandIn
+
+S = TypeVar("S", bound=Screen[Any])
 
 
 class Shown:
@@ -31,8 +34,9 @@ class Shown:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
-    async def type(self, text: str) -> None:
+    async def enter(self, text: str) -> None:
         """Type into whatever input has the focus, all at once, and let everything settle."""
+        await self.until(lambda: isinstance(self.app.focused, Input))
         focused = self.app.focused
         assert isinstance(focused, Input)
         focused.insert_text_at_cursor(text)
@@ -40,7 +44,24 @@ class Shown:
 
     async def settle(self) -> None:
         """Let messages be handled and flushes happen."""
-        await self.pilot.pause(0.08)
+        for _ in range(3):
+            await self.pilot.pause(0.04)
+
+    async def until(self, so: Callable[[], bool]) -> None:
+        """Wait until something is so; a generous while, since the machine may be busy."""
+        for _ in range(1000):
+            if so():
+                return
+            await self.pilot.pause(0.02)
+        raise AssertionError("it never became so")
+
+    async def dialog(self, kind: type[S]) -> S:
+        """Wait for a dialog of this kind."""
+        await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
+        found = self.app.screen
+        assert isinstance(found, kind)
+        await self.pilot.pause()
+        return found
 
     def bar(self, name: str) -> str:
         """What a bar of the main screen says."""

@@ -60,7 +60,7 @@ def _named(base: ast.expr) -> bool:
 async def test_a_theme_is_chosen_by_command_and_remembered(tmp_path: Path) -> None:
     async with shown(state=tmp_path / "screen.json") as screen:
         await screen.press("colon")
-        await screen.type("theme nord")
+        await screen.enter("theme nord")
         await screen.press("enter")
         assert screen.app.theme == "nord"
     assert ConsoleApp(StandIn(), state=tmp_path / "screen.json").theme == "nord"

@@ -16,12 +16,8 @@ POD = Ref("prod-eu", "Pod", "shop", "web-6d9f-x2x9l", "uid-pod")
 
 
 async def _wait_for(screen: Shown, text: str, selector: str = "#text") -> str:
-    for _ in range(200):
-        found = screen.text(selector)
-        if text in found:
-            return found
-        await screen.pilot.pause(0.02)
-    raise AssertionError(f"{text!r} never came; there is: {screen.text(selector)}")
+    await screen.until(lambda: text in screen.text(selector))
+    return screen.text(selector)
 
 
 async def test_a_wide_screen_has_the_pane_beside_the_list_and_it_follows_the_cursor() -> None:
@@ -56,8 +52,7 @@ async def test_resizing_moves_the_pane() -> None:
     async with shown(100, 40) as screen:
         await screen.press("enter")
         await screen.pilot.resize_terminal(160, 40)
-        await screen.pilot.pause()
-        assert screen.app.main.has_class("beside")
+        await screen.until(lambda: screen.app.main.has_class("beside"))
 
 
 async def test_the_description_explains_in_sentences_and_says_what_can_be_done() -> None:
@@ -136,7 +131,7 @@ async def test_a_log_is_followed_searched_and_harmless() -> None:
         assert "\x1b" not in text
         assert "— connection lost, reconnecting —" in text
         await screen.press("slash")
-        await screen.type("route")
+        await screen.enter("route")
         await screen.press("enter")
         assert screen.app.main.detail.log_pane.needle == "route"
         assert not screen.app.main.detail.log_pane.following
@@ -148,7 +143,7 @@ async def test_the_keys_of_a_log_ask_other_questions() -> None:
         screen.runtime.sources = ("web", "proxy")
         screen.runtime.put(screen.runtime.store.get(POD))  # type: ignore[arg-type]
         await screen.press("colon")
-        await screen.type("pods")
+        await screen.enter("pods")
         await screen.press("enter", "l")
         await _wait_for(screen, "hello", "#log")
         assert screen.runtime.asked[-1].container == "web"
@@ -216,8 +211,5 @@ async def test_an_object_that_went_away_is_said_to_be_gone() -> None:
     async with shown() as screen:
         await screen.press("enter")
         screen.runtime.store.apply(Removed(WEB))
-        for _ in range(100):
-            if "removed" in screen.text():
-                break
-            await screen.pilot.pause(0.02)
+        await screen.until(lambda: "removed" in screen.text())
         assert "It was removed" in screen.text()

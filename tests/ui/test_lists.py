@@ -53,7 +53,7 @@ async def test_changes_of_the_store_arrive_on_the_screen() -> None:
 async def test_only_what_is_looked_at_is_asked_for() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("pods")
+        await screen.enter("pods")
         await screen.press("enter")
         assert screen.runtime.looks[-1] == {"Pod"}
         assert screen.rows == ["shop/web-6d9f-x2x9l"]
@@ -63,7 +63,7 @@ async def test_the_filter_narrows_with_each_key_and_esc_takes_it_back() -> None:
     async with shown() as screen:
         everything = screen.rows
         await screen.press("slash")
-        await screen.type("search")
+        await screen.enter("search")
         assert screen.rows == ["shop/search"]
         await screen.press("escape")
         assert screen.rows == everything
@@ -72,13 +72,13 @@ async def test_the_filter_narrows_with_each_key_and_esc_takes_it_back() -> None:
 async def test_filters_know_inversion_labels_and_fuzzy_names() -> None:
     async with shown(setup=_three_stacks) as screen:
         await screen.press("4", "slash")
-        await screen.type("!alpha")
+        await screen.enter("!alpha")
         assert screen.rows == ["beta", "gamma"]
         await screen.press("escape", "slash")
-        await screen.type("-l tier=db")
+        await screen.enter("-l tier=db")
         assert screen.rows == ["gamma"]
         await screen.press("escape", "slash")
-        await screen.type("~bt")
+        await screen.enter("~bt")
         assert screen.rows == ["beta"]
 
 
@@ -92,13 +92,13 @@ async def test_letters_typed_into_the_filter_are_text_and_move_nothing() -> None
 async def test_a_kept_filter_comes_back_under_its_name(tmp_path: Path) -> None:
     async with shown(state=tmp_path / "screen.json") as screen:
         await screen.press("slash")
-        await screen.type("cart")
+        await screen.enter("cart")
         await screen.press("enter", "ctrl+s")
-        await screen.type("mine")
+        await screen.enter("mine")
         await screen.press("enter", "escape")
         assert len(screen.rows) > 1
         await screen.press("colon")
-        await screen.type("filter mine")
+        await screen.enter("filter mine")
         await screen.press("enter")
         assert screen.rows == ["shop/cart"]
 
@@ -115,11 +115,11 @@ async def test_problems_only_leaves_what_needs_a_person() -> None:
 async def test_sorting_by_a_column_and_the_other_way_round() -> None:
     async with shown(setup=_three_stacks) as screen:
         await screen.press("4", "S")
-        await screen.type("-name")
+        await screen.enter("-name")
         await screen.press("enter")
         assert screen.rows == ["gamma", "beta", "alpha"]
         await screen.press("S")
-        await screen.type("nothing")
+        await screen.enter("nothing")
         await screen.press("enter")
         assert "no column" in screen.message
 
@@ -127,9 +127,9 @@ async def test_sorting_by_a_column_and_the_other_way_round() -> None:
 async def test_esc_clears_the_filter_then_widens_the_scope_then_goes_back() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("triggers prod-eu")
+        await screen.enter("triggers prod-eu")
         await screen.press("enter", "slash")
-        await screen.type("cart")
+        await screen.enter("cart")
         await screen.press("enter")
         assert screen.rows == ["shop/cart"]
         await screen.press("escape")
@@ -154,7 +154,7 @@ async def test_history_goes_back_to_the_row_one_was_on() -> None:
 async def test_a_group_of_targets_is_a_scope() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("ctx edge")
+        await screen.enter("ctx edge")
         await screen.press("enter")
         assert {ref.connection for ref in screen.table.rows} == {"edge-1", "edge-3", "edge-7"}
 
@@ -162,7 +162,7 @@ async def test_a_group_of_targets_is_a_scope() -> None:
 async def test_an_unknown_command_is_answered_with_what_was_probably_meant() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("stakcs")
+        await screen.enter("stakcs")
         await screen.press("enter")
         assert "Did you mean :stacks?" in screen.message
 
@@ -170,7 +170,7 @@ async def test_an_unknown_command_is_answered_with_what_was_probably_meant() -> 
 async def test_tab_completes_a_command_and_up_brings_the_last_one_back() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("kustom")
+        await screen.enter("kustom")
         await screen.press("tab", "enter")
         assert screen.app.main.place.table == "kustomizations"
         await screen.press("colon", "up")
@@ -197,13 +197,13 @@ async def test_rows_of_a_lost_connection_stay_greyed_with_their_time() -> None:
 async def test_another_identity_under_a_known_name_is_accepted_only_by_name() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("accept prod-us")
+        await screen.enter("accept prod-us")
         await screen.press("enter")
         assert screen.runtime.accepted == []
         screen.runtime.connect("prod-us", Phase.IDENTITY_CHANGED, reason="another cluster answers")
         await screen.settle()
         await screen.press("colon")
-        await screen.type("accept prod-us")
+        await screen.enter("accept prod-us")
         await screen.press("enter")
         assert screen.runtime.accepted == ["prod-us"]
 
@@ -212,10 +212,7 @@ async def test_interrupted_operations_are_told_once_at_start() -> None:
     async with shown() as screen:
         screen.runtime.put(msgspec.structs.replace(running(), state=State.INTERRUPTED))
         await screen.settle()
-        for _ in range(100):
-            if screen.message:
-                break
-            await screen.pilot.pause(0.02)
+        await screen.until(lambda: bool(screen.message))
         assert "1 operation was interrupted" in screen.message
 
 
@@ -230,7 +227,7 @@ async def test_an_empty_list_says_why() -> None:
 async def test_a_filter_that_hides_everything_says_how_much() -> None:
     async with shown() as screen:
         await screen.press("4", "slash")
-        await screen.type("nothing-has-this-name")
+        await screen.enter("nothing-has-this-name")
         assert "The filter hides 3 stacks." in screen.text("#empty")
 
 

@@ -15,6 +15,7 @@ from console.ui.screens import plan as plan_module
 from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
+from console.ui.widgets.bar import Bar
 from console.ui.widgets.text_pane import TextPane
 from tests.ui.fleet import API, SHOP
 from tests.ui.screen import Shown, shown
@@ -31,12 +32,7 @@ async def _plan(screen: Shown, ref: Ref, key: str, *, arm: bool = True) -> PlanS
         screen.app.changing.arm(ref.connection)
     screen.table.select(ref)
     await screen.press(key)
-    for _ in range(200):
-        if isinstance(screen.app.screen, PlanScreen):
-            await screen.pilot.pause()
-            return screen.app.screen
-        await screen.pilot.pause(0.02)
-    raise AssertionError(f"no plan came: {screen.message}")
+    return await screen.dialog(PlanScreen)
 
 
 async def test_a_key_shows_a_plan_and_writes_nothing() -> None:
@@ -70,9 +66,9 @@ async def test_one_key_confirms_a_plan_of_low_blast_radius() -> None:
     async with shown() as screen:
         await _plan(screen, API, "R")
         await screen.press("y")
-        await screen.settle()
+        await screen.until(lambda: bool(screen.runtime.commands.ran))
         assert [(plan.intent.verb, typed) for plan, typed in screen.runtime.commands.ran] == [("restart", "")]
-        assert isinstance(screen.app.screen, OperationScreen)
+        await screen.dialog(OperationScreen)
 
 
 async def test_a_protected_target_wants_its_name_typed() -> None:
@@ -81,14 +77,14 @@ async def test_a_protected_target_wants_its_name_typed() -> None:
         await screen.press("y")
         assert screen.runtime.commands.ran == []
         await screen.focus("#typed")
-        await screen.type("sho")
+        await screen.enter("sho")
         await screen.press("enter")
         assert screen.runtime.commands.ran == []
         await screen.focus("#typed")
-        await screen.type("shop")
+        await screen.enter("shop")
         assert not dialog.query_one("#run", Button).disabled
         await screen.press("enter")
-        await screen.settle()
+        await screen.until(lambda: bool(screen.runtime.commands.ran))
         assert screen.runtime.commands.ran[0][1] == "shop"
 
 
@@ -143,8 +139,7 @@ async def test_a_target_that_is_not_armed_can_be_looked_at_and_armed_from_the_di
         await screen.press("W")
         assert screen.runtime.commands.arming.armed("edge-3")
         await screen.press("y")
-        await screen.settle()
-        assert len(screen.runtime.commands.ran) == 1
+        await screen.until(lambda: len(screen.runtime.commands.ran) == 1)
 
 
 async def test_a_plan_that_no_longer_fits_is_replaced_by_the_new_one() -> None:
@@ -153,10 +148,8 @@ async def test_a_plan_that_no_longer_fits_is_replaced_by_the_new_one() -> None:
         fresh = one_field_plan(Intent(verb="restart", targets=(API,)), no_undo="x")
         screen.runtime.commands.refusal = MovedOn("The world moved: another container.", fresh)
         await screen.press("y")
-        await screen.settle()
-        dialog = screen.app.screen
-        assert isinstance(dialog, PlanScreen)
-        assert dialog.plan is fresh
+        dialog = await screen.dialog(PlanScreen)
+        await screen.until(lambda: dialog.plan is fresh)
         assert "This is the new plan" in dialog.query_one("#answer").text  # type: ignore[attr-defined]
 
 
@@ -165,8 +158,8 @@ async def test_a_refusal_is_said_in_the_dialog() -> None:
         await _plan(screen, API, "R")
         screen.runtime.commands.refusal = Refused("Operation 12 already writes to api.", "Wait for it.")
         await screen.press("y")
-        await screen.settle()
-        assert "already writes" in screen.app.screen.query_one("#answer").text  # type: ignore[attr-defined]
+        answer = screen.app.screen.query_one("#answer", Bar)
+        await screen.until(lambda: "already writes" in answer.text)
 
 
 async def test_a_forbidden_plan_can_not_be_run() -> None:
@@ -204,30 +197,20 @@ async def test_a_target_that_is_not_live_is_not_written_to() -> None:
 async def test_the_action_menu_offers_what_the_backend_offers() -> None:
     async with shown() as screen:
         await screen.press("a")
-        assert isinstance(screen.app.screen, ChooseScreen)
+        await screen.dialog(ChooseScreen)
         await screen.press("enter")
-        for _ in range(100):
-            if isinstance(screen.app.screen, PlanScreen):
-                break
-            await screen.pilot.pause(0.02)
-        assert isinstance(screen.app.screen, PlanScreen)
-        assert screen.app.screen.plan.intent.verb == "apply"
+        dialog = await screen.dialog(PlanScreen)
+        assert dialog.plan.intent.verb == "apply"
 
 
 async def test_holding_asks_for_a_reason_first() -> None:
     async with shown() as screen:
         await screen.press("H")
-        assert isinstance(screen.app.screen, ChooseScreen)
-        await screen.press("enter")
-        assert isinstance(screen.app.screen, AskScreen)
-        await screen.type("INC-4211")
+        await screen.dialog(AskScreen)
+        await screen.enter("INC-4211")
         await screen.press("enter", "enter")
-        for _ in range(100):
-            if isinstance(screen.app.screen, PlanScreen):
-                break
-            await screen.pilot.pause(0.02)
-        assert isinstance(screen.app.screen, PlanScreen)
-        assert screen.app.screen.plan.intent.reason == "INC-4211"
+        dialog = await screen.dialog(PlanScreen)
+        assert dialog.plan.intent.reason == "INC-4211"
 
 
 async def test_a_diff_only_shows_the_plan() -> None:
@@ -241,27 +224,25 @@ async def test_a_diff_only_shows_the_plan() -> None:
 async def test_arming_is_shown_wherever_one_looks_and_can_be_taken_back() -> None:
     async with shown() as screen:
         await screen.press("colon")
-        await screen.type("write swarm-a 5m")
+        await screen.enter("write swarm-a 5m")
         await screen.press("enter")
-        await screen.settle()
-        assert "ARMED swarm-a" in screen.bar("title")
+        await screen.until(lambda: "ARMED swarm-a" in screen.bar("title"))
         await screen.press("6")
         assert "ARMED swarm-a" in screen.bar("title")
         await screen.press("colon")
-        await screen.type("read")
+        await screen.enter("read")
         await screen.press("enter")
-        await screen.settle()
-        assert "ARMED" not in screen.bar("title")
+        await screen.until(lambda: "ARMED" not in screen.bar("title"))
 
 
 async def test_a_read_only_console_never_arms() -> None:
     def setup(runtime: StandIn) -> None:
         runtime.connect("edge-1")
-        runtime.commands.arming.read_only = True
+        runtime.commands.arming.forbid("This console was started with --read-only.", "Start another one.")
 
     async with shown(setup=setup) as screen:
         await screen.press("colon")
-        await screen.type("write edge-1")
+        await screen.enter("write edge-1")
         await screen.press("enter")
         assert "--read-only" in screen.message
         assert "read-only for good" in screen.bar("title")
@@ -270,7 +251,7 @@ async def test_a_read_only_console_never_arms() -> None:
 async def test_an_operation_shows_its_steps_and_what_it_waits_for() -> None:
     async with shown() as screen:
         await screen.press("3", "enter")
-        assert isinstance(screen.app.screen, OperationScreen)
+        await screen.dialog(OperationScreen)
         text = screen.text("#steps")
         assert "Job migrate  waits for 1 of 1 pods running" in text
         assert "Waits for  Job pay/migrate" in text
@@ -282,7 +263,7 @@ async def test_leaving_while_an_operation_runs_asks_first() -> None:
     async with shown() as screen:
         screen.runtime.commands.running = ("op-sync-core",)
         await screen.press("ctrl+c")
-        assert isinstance(screen.app.screen, QuitScreen)
+        await screen.dialog(QuitScreen)
         await screen.press("enter")
         assert screen.app.is_running
         assert screen.on_main

@@ -92,7 +92,7 @@ def test_a_change_is_impossible_without_the_verb_and_says_why() -> None:
 def test_nothing_can_be_changed_in_a_read_only_console_or_on_stale_data() -> None:
     apply = Registry(ACTIONS)["change.apply"]
     verbs = frozenset({"apply"})
-    assert "read-only" in apply.possible(Situation(subjects=(STACK,), verbs=verbs, read_only=True))
+    assert "only reads" in apply.possible(Situation(subjects=(STACK,), verbs=verbs, read_only=True))
     assert "isn't live" in apply.possible(Situation(subjects=(STACK,), verbs=verbs, fresh=False))
 
 

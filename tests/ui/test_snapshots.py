@@ -49,7 +49,7 @@ async def compare(screen: Shown, name: str) -> None:
     """Wait until the screen looks as the picture; fails with the new picture beside the old one."""
     path = FOLDER / f"{name}.svg"
     if os.environ.get("QUARTERDECK_SNAPSHOTS") == "write":
-        await screen.pilot.pause(0.5)
+        await screen.pilot.pause(2.5)  # longer than a tick: what only settles then must not differ
         path.write_text(screen.app.export_screenshot(title="quarterdeck"), encoding="utf-8")
         return
     expected, found = path.read_text(encoding="utf-8"), ""

@@ -286,9 +286,12 @@ class MainScreen(Screen[None]):
         below = shown and not beside and self.size.height >= BELOW
         self.detail.display = shown
         self.set_class(shown and beside, "beside")
+        changed = below != self.has_class("below")
         self.set_class(below, "below")
         self.set_class(shown and not beside and not below, "instead")
         self.query_one("#main").display = not shown or beside or below
+        if changed:
+            self.refresh_frame()
 
     def show_detail(self, tab: str = "", ref: Ref | None = None) -> None:
         """Show the object under the cursor (or ``ref``) in the pane, if the pane is there."""
