@@ -25,6 +25,7 @@ from console.runtime.runtime import Runtime
 from tests.cli.running import ROOT, awaited
 from tests.crash.held import NAME, DemoStage, Held, RealStage, Stage, at_rest, in_flight, recorded, until
 from tests.crash.tap import Tap
+from tests.real.flux import FluxLab
 
 PATIENCE = 90
 
@@ -202,10 +203,10 @@ async def run(stage: Stage, cases: tuple[Case, ...], folder: Path) -> None:
 
 
 @pytest.mark.scenario("dispatch:X1", "dispatch:X2")
-async def test_over_the_simulated_controller(demo: Stage, tmp_path: Path) -> None:
+async def test_killed_at_some_points_over_the_simulated_controller(demo: Stage, tmp_path: Path) -> None:
     await run(demo, tuple(case for case in CASES if case.demo), tmp_path)
 
 
-@pytest.mark.scenario("dispatch:X1", "dispatch:X2")
-async def test_over_the_real_controller(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    await run(RealStage(request.getfixturevalue("flux")), CASES, tmp_path)
+@pytest.mark.scenario("dispatch:X1", "dispatch:X2", "dispatch:X4")
+async def test_killed_at_any_point_over_the_real_controller(flux: FluxLab, tmp_path: Path) -> None:
+    await run(RealStage(flux), CASES, tmp_path)
