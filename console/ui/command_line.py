@@ -14,8 +14,8 @@ from console.ui.place import Place
 from console.views import tables
 
 COMMANDS: dict[str, str] = {
-    "ctx": "only this target or group; without a name, all connections",
-    "ns": "only this namespace; without a name, all",
+    "ctx": "only this target or group, or all; without a name, the connections",
+    "ns": "only this namespace; without a name or with all, every one",
     "stack": "the services of one stack",
     "app": "the containers of one app",
     "all": "no scope and no filter",
@@ -35,6 +35,9 @@ COMMANDS: dict[str, str] = {
     "quit": "leave",
 }
 _SHORT = {"q": "quit", "q!": "quit", "context": "ctx", "namespace": "ns", "h": "help", "journal": "operations"}
+
+_ALL = "all"
+"""In the place of a name: no narrowing. A target or namespace that is really called so comes first."""
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +100,9 @@ def _scope(word: str, words: list[str], here: Place, world: World) -> Parsed:
         return Go(Place(table=here.table))
     change: dict[str, object] = {"cursor": None}
     if word == "ns":
-        change["namespace"] = words[0] if words else ""
+        change["namespace"] = _namespace(words[0], world) if words else ""
+    elif word == "ctx" and words[0] == _ALL and not find_target(_ALL, world):
+        change |= {"target": "", "table": "bridge" if here.table == "connections" else here.table, "owner": ""}
     elif word == "ctx":
         target = find_target(words[0], world)
         if not target:
@@ -124,8 +129,12 @@ def _table(name: str, words: list[str], here: Place, world: World) -> Parsed:
         elif word.startswith("@"):
             return Wrong(_unknown("target or group", word[1:], (*world.targets, *world.groups)))
         else:
-            namespace = word
+            namespace = _namespace(word, world)
     return Go(Place(table=name, target=target, namespace=namespace, filter=line))
+
+
+def _namespace(word: str, world: World) -> str:
+    return "" if word == _ALL and word not in world.namespaces else word
 
 
 def find_target(word: str, world: World) -> str:
@@ -133,7 +142,7 @@ def find_target(word: str, world: World) -> str:
     if word in world.targets or word in world.groups:
         return word
     beginning = [name for name in (*world.targets, *world.groups) if name.startswith(word)]
-    return beginning[0] if len(beginning) == 1 and word else ""
+    return beginning[0] if len(beginning) == 1 and word not in ("", _ALL) else ""
 
 
 def _unknown(what: str, word: str, known: Iterable[str]) -> str:

@@ -135,5 +135,7 @@ def why_empty(
         return reasons
     places = [item.ref.name for item in known if any(concerns(item, kind) for kind in table.kinds)]
     if not places:
-        return (Absence("nothing", f"None of the targets can have {table.many}."),)
+        names = formats.listed(sorted(item.ref.name for item in known))
+        verb = "has" if len(known) == 1 else "have"
+        return (Absence("nothing", f"{names} {verb} no such thing as {table.many}."),)
     return (Absence("nothing", f"There are no {table.many} on {formats.listed(places)}."),)

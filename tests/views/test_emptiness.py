@@ -70,4 +70,4 @@ def test_a_platform_that_cant_have_a_kind_is_not_waited_for() -> None:
     assert concerns(unread, "Stack") and not concerns(msgspec.structs.replace(unread, server="Docker 28"), "Stack")
     assert not concerns(samples.LIVE, "Stack") and concerns(SWARM, "Container") and concerns(samples.LIVE, "Event")
     found = why_empty(STACKS, [samples.LIVE], state("syncing"), CONTEXT)  # type: ignore[arg-type]
-    assert texts(found) == ["None of the targets can have stacks."]
+    assert texts(found) == ["prod-eu has no such thing as stacks."]
