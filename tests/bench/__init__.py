@@ -1,0 +1,1 @@
+"""Benchmarks: they print figures and never judge them. ``python -m tests.bench`` runs all, ``--list`` names them."""
