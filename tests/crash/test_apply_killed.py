@@ -196,7 +196,7 @@ async def demo() -> AsyncIterator[Stage]:
 
 
 async def run(stage: Stage, cases: tuple[Case, ...], folder: Path) -> None:
-    room = asyncio.Semaphore(4)
+    room = asyncio.Semaphore(7)
     async with asyncio.TaskGroup() as group:
         for index, case in enumerate(cases):
             group.create_task(one(stage, case, folder / str(index), room))
