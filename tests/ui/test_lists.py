@@ -11,6 +11,7 @@ from console.model.connections import Connection, Phase
 from console.model.health import Health
 from console.model.operations import State
 from console.model.resource import KindState, Removed
+from console.ui.widgets.cards import Cards
 from tests.ui.fleet import SHOP, WEB, fill, running, stack, trigger
 from tests.ui.screen import shown
 from tests.ui.stand_in import NOW, StandIn
@@ -252,6 +253,16 @@ async def test_a_card_stands_for_each_connection() -> None:
         cards = screen.app.main.query_one("#cards").cards  # type: ignore[attr-defined]
         assert cards[0].name == "edge-7"
         assert len(cards) == 6
+
+
+async def test_cards_that_do_not_fit_are_counted() -> None:
+    async with shown(80, 24) as screen:
+        cards = screen.app.main.query_one(Cards)
+        assert "… 4 more" in cards.render_line(0).text
+    async with shown(120, 40) as screen:
+        await screen.press("enter")
+        cards = screen.app.main.query_one(Cards)
+        await screen.until(lambda: "… 3 more" in cards.render_line(0).text)
 
 
 async def test_the_title_counts_fresh_and_lost_targets() -> None:

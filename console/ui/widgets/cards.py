@@ -63,7 +63,7 @@ class Cards(Widget):
         self._set_height()
 
     def _set_height(self) -> None:
-        height = max(self._rows() * self._pitch - 1, 0) if not self.brief else min(self._rows(), 1)
+        height = max(self._rows() * self._pitch - 1, 0)
         if self.styles.height is None or self.styles.height.value != height:
             self.styles.height = height
 
@@ -80,7 +80,7 @@ class Cards(Widget):
         return (self.size.width - (per_row - 1)) // per_row
 
     def _rows(self) -> int:
-        return min(-(-len(self.cards) // self._per_row()), self.most_rows)
+        return min(-(-len(self.cards) // self._per_row()), 1 if self.brief else self.most_rows)
 
     def render_line(self, y: int) -> Strip:
         """One line across all cards of a row, or the gap between two rows."""
