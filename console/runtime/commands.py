@@ -203,7 +203,12 @@ class Commands:
             )
         writer = writer_for(self._targets.writers(intent.targets[0]), intent)
         if writer is None:
-            raise Refused(f"{intent.verb} is not offered for {intent.targets[0].kind} {intent.targets[0].name} on {name}.")
+            first = intent.targets[0]
+            offered = ", ".join(sorted(self.verbs(first)))
+            raise Refused(
+                f"{intent.verb} is not offered for {first.kind} {first.name} on {name}.",
+                f"Offered: {offered}." if offered else "",
+            )
         return connection, writer
 
     def _check_busy(self, refs: frozenset[Ref]) -> None:

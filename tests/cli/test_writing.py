@@ -91,7 +91,7 @@ async def test_read_only_is_final(moving: Fleet) -> None:
     ("words", "said"),
     [
         (("plan", "scale", "harbour", "SwarmService/batch_wroker", "replicas=6"), "Did you mean batch_worker?"),
-        (("plan", "explode", "harbour", WORKER), "explode is not offered for SwarmService"),
+        (("plan", "explode", "harbour", WORKER), "Offered: restart, rollback, scale."),
         (("plan", "scale", "harbour", WORKER, "replicas=many"), "'many' is no number of replicas"),
         (("undo", "ffff"), "No operation in the journal"),
         (("plan", "scale", "faro", WORKER, "replicas=1"), "can't be read"),
