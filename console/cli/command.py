@@ -11,7 +11,6 @@ from typing import TextIO
 
 import msgspec
 
-from console.cli.exits import Exit
 from console.errors import QuarterdeckError
 
 Options = argparse.Namespace
@@ -59,5 +58,5 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     description: str
     arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[Options, Outside], Awaitable[Exit]]
+    run: Callable[[Options, Outside], Awaitable[int]]
     examples: tuple[str, ...] = ()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 
 from console.cli.command import Command, Options, Outside
-from console.cli.exits import Exit
 
 
 def _arguments(_: argparse.ArgumentParser) -> None:
     """Nothing of its own."""
 
 
-async def _run(options: Options, outside: Outside) -> Exit:
+async def _run(options: Options, outside: Outside) -> int:
     from console.cli.start import open_screen
 
     options.demo = True

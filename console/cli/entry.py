@@ -36,7 +36,7 @@ def run(arguments: list[str], outside: Outside | None = None) -> int:
     return ended
 
 
-async def _until_stopped(options: Options, outside: Outside, stopped: list[int]) -> Exit:
+async def _until_stopped(options: Options, outside: Outside, stopped: list[int]) -> int:
     """Run the command so that being told to end (a dropped line, a service manager) still closes what is open.
 
     The screen sees to its own signals, since it has a terminal to restore.
@@ -54,7 +54,7 @@ async def _until_stopped(options: Options, outside: Outside, stopped: list[int])
     return await carry_out(options, outside)
 
 
-async def carry_out(options: Options, outside: Outside) -> Exit:
+async def carry_out(options: Options, outside: Outside) -> int:
     """Run the command that was asked for, and say in words why it could not be done.
 
     :raises BrokenPipeError: whoever read our output went away.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WIRE = ("console.clients.http", "console.backends.kubernetes", "console.backends.docker")
 
 
-async def open_screen(options: Options, outside: Outside) -> Exit:
+async def open_screen(options: Options, outside: Outside) -> int:
     """Run the screen until the operator leaves it. The runtime outlives it, so that operations at hand are ended in order.
 
     :raises UsageError: there is no terminal to draw on.
@@ -41,6 +41,8 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
             low_bandwidth=settings.look.bandwidth == "low",
             on_painted=painted.set,
         )
+        if at.runtime.company:
+            app.problems.insert(0, at.runtime.company)
         app.problems += at.problems
         if at.demo and not options.demo:
             app.problems.append("Nothing to connect to was found: this is the demo fleet.")
@@ -53,7 +55,8 @@ async def open_screen(options: Options, outside: Outside) -> Exit:
         outside.say(
             "Nothing to connect to was found, so this was the demo fleet. Run quarterdeck doctor to see what was tried."
         )
-    return Exit.DONE
+    # What a shell is told of a signal or of a failure of our own.
+    return app.return_code or Exit.DONE
 
 
 async def _connect_when(painted: asyncio.Event, runtime: Runtime, names: tuple[str, ...] | None) -> None:

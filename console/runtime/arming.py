@@ -42,19 +42,30 @@ class Arming:
         self._clock = clock
         self._minutes = minutes
         self._protected_minutes = protected_minutes
-        self.read_only = read_only
+        self._forbidden: tuple[str, str] | None = None
+        if read_only:
+            self.forbid("This console was started with --read-only.", "Start another one without it to make changes.")
         self._locked = frozenset(locked)
         self._changed = changed
         self._until: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can ever be armed."""
+        return self._forbidden is not None
+
+    def forbid(self, why: str, hint: str) -> None:
+        """Let nothing be armed from here, for this reason."""
+        self._forbidden = (why, hint)
 
     def arm(self, name: str, minutes: float = 0, *, protected: bool = False) -> datetime:
         """Arm ``name`` (0: the default time) and return until when.
 
         :raises Refused: read-only for good, or longer than a protected target allows.
         """
-        if self.read_only:
-            raise Refused("This console was started with --read-only.", "Start another one without it to make changes.")
+        if self._forbidden:
+            raise Refused(*self._forbidden)
         if name in self._locked:
             raise Refused(f"{name} is read-only for good.", "The fleet file says so (read_only).")
         longest = LONGEST_PROTECTED_MINUTES if protected else LONGEST_MINUTES
@@ -85,8 +96,8 @@ class Arming:
 
     def check(self, name: str) -> None:
         """Raise unless ``name`` is armed."""
-        if self.read_only:
-            raise Refused("This console was started with --read-only.", "Nothing can be changed from here.")
+        if self._forbidden:
+            raise Refused(*self._forbidden)
         if not self.armed(name):
             raise Refused(f"{name} is read-only here.", f"Arm it first: :write {name}")
 

@@ -85,6 +85,8 @@ class Runtime:
             protected_minutes=settings.safety.arm_minutes_protected,
             changed=self._show_arming,
         )
+        self.company = ""
+        """That another console of this account writes, so that this one only reads; "" if it does not."""
         self.history: History | None = None
         self.dispatching: Dispatching | None = None
         self._commands: Commands | None = None
@@ -311,6 +313,12 @@ class Runtime:
         except QuarterdeckError as error:
             return error.sentence() if isinstance(error, JournalError) else str(error)
         stack.push_async_callback(self.journal.close)
+        if not self._read_only:
+            try:
+                self.journal.check_writable()
+            except JournalError as error:
+                self.company = error.sentence()
+                self.arming.forbid(error.message, error.hint)
         try:
             await self.journal.retain(self.settings.journal.keep_days)
         except JournalError as error:

@@ -44,7 +44,7 @@ def _filtered(now: Situation) -> str:
 
 
 def _lockable(now: Situation) -> str:
-    return "This console was started read-only." if now.read_only else _row(now)
+    return "This console only reads." if now.read_only else _row(now)
 
 
 def _any_plan(now: Situation) -> str:
@@ -60,7 +60,7 @@ def _plans(*verbs: str) -> Possible:
         if len({ref.connection for ref in now.subjects}) > 1:
             return "One plan writes to one target; the marked objects are on several."
         if now.read_only:
-            return "This console was started read-only."
+            return "This console only reads."
         if not now.fresh:
             return f"{now.subjects[0].connection} isn't live: what is shown may be old."
         return "" if now.verbs & set(verbs) else f"that can't be done with a {now.subjects[0].kind} here."

@@ -7,9 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.errors import QuarterdeckError
+from console.model.health import Health
+from console.model.kubernetes import Trigger
 from console.model.operations import Operation
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
+from console.model.resource import Resource
 from console.ui import verbs
 from console.ui.command_line import minutes
 from console.ui.screens.dialogs import AskScreen, ChooseScreen
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
     from console.ui.screens.main import MainScreen
 
 _DIFF = ("correct", "apply", "sync", "deploy", "reconcile")
+
+
+def _is_held(resource: Resource | None) -> bool:
+    if isinstance(resource, Trigger):
+        return resource.held or resource.suspended
+    return resource is not None and resource.health is Health.HELD
 
 
 class Changing:
@@ -45,9 +54,20 @@ class Changing:
         offered = self._screen.situation().verbs
         fitting = [verb for verb in action.verbs if verb in offered]
         if len(fitting) > 1 and name == "change.hold":
-            self._choose(verbs.title(name), fitting)
+            fitting = self._hold_or_release(fitting)
+        if len(fitting) > 1 and name == "change.hold":
+            self._choose(action.title, fitting)
         elif fitting:
             self.ask(fitting[0])
+
+    def _hold_or_release(self, offered: list[str]) -> list[str]:
+        """What makes sense of holding and releasing, as far as all objects are in the same state."""
+        found = [self._screen.runtime.store.get(ref) for ref in self._screen.subjects]
+        held = {_is_held(resource) for resource in found}
+        if len(held) != 1:
+            return offered
+        sense = ("release", "resume") if held.pop() else ("hold", "suspend")
+        return [verb for verb in offered if verb in sense] or offered
 
     def _menu(self) -> None:
         self._choose("What to do", sorted(self._screen.situation().verbs))
@@ -119,7 +139,7 @@ class Changing:
 
         def locked() -> str:
             if arming.read_only:
-                return "This console was started read-only."
+                return "This console only reads."
             return "" if arming.armed(name) else f"{name} is read-only here."
 
         dialog = PlanScreen(
