@@ -15,7 +15,7 @@ from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
 from console.kit.timing import Clock
 from console.model.holds import HoldNote
-from console.model.operations import StepView
+from console.model.operations import State, StepView
 from console.model.plan import Intent, Plan, PlanStep
 from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
 from console.runtime.dispatch_phases import Seen, argo_phases, flux_phases
@@ -23,19 +23,14 @@ from console.runtime.dispatch_plans import LOCAL_VERBS, plan_local, refused
 from console.runtime.hold_notes import note_patch
 from console.runtime.lease_plans import LEASE_VERBS, plan_lease
 
-_WAITS = {
-    Outcome.REQUESTED: "the controller to take the request",
-    Outcome.RUNNING: "the apply to end",
-    Outcome.SETTLING: "the suspend after the apply to be handled",
-    Outcome.UNRESOLVED: "the controller, which has not ended it in five minutes; it is still followed",
-}
-
 
 class DispatchWriter:
     """Satisfies :class:`console.runtime.ports.Writes` for one object of one cluster.
 
     :param trigger: the declared trigger that drives the object; None for custom triggers, where only the Lease is moved.
     """
+
+    look_seconds = 1.0
 
     def __init__(self, engine: ClusterEngine, trigger: LocalTrigger | None, clock: Clock, who: str) -> None:
         self._engine = engine
@@ -175,13 +170,13 @@ class DispatchWriter:
         self._seen = Seen(operation, applier, written)
         if operation.outcome.complete and not written:
             # A console that ended now would leave an operation in flight for the next one to find out about.
-            return False, "the outcome to be recorded on the applier"
+            return False, "the outcome to be written on the applier"
         if operation.outcome is Outcome.SUCCEEDED:
             return True, operation.message or f"{commit[:7]} is applied"
         if operation.outcome is Outcome.FAILED:
             raise Refused(f"{commit[:7]} was not applied: {operation.message}", "The last good commit still serves.")
-        waits = _WAITS.get(operation.outcome, operation.outcome.value)
-        return False, waits + (f" ({operation.message})" if operation.message else "")
+        now = next((phase for phase in self.phases(step) if phase.depth == 1 and phase.state is State.RUNNING), None)
+        return False, now.waiting_for if now is not None else "the apply to end"
 
     async def _observe_hold(self) -> tuple[bool, str]:
         trigger = self._declared()

@@ -1,7 +1,7 @@
 """Runs a confirmed plan: each step journaled before its call leaves, in order of dependence, never blindly twice.
 
-A writer that orders its own steps runs the plan itself (:class:`~console.runtime.ports.RunsPlans`) and tells the same book of
-each. A write whose answer was lost is resolved by reading (:meth:`Writes.applied`). Cancelling is cooperative: the call at hand ends,
+A writer that orders its own steps runs the plan itself (:class:`~console.runtime.ports.RunsPlans`) and keeps the same book. A
+write whose answer was lost is resolved by reading (:meth:`Writes.applied`). Cancelling is cooperative: the call at hand ends,
 nothing new begins, and the outcome says what was left.
 """
 
@@ -195,7 +195,8 @@ class Execution:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._observe_seconds
         waits_for = ""
-        for pause in backoff(0.5, factor=1.5, most=5):
+        most = self._backend.look_seconds if isinstance(self._backend, ShowsPhases) else 5.0
+        for pause in backoff(0.5, factor=1.5, most=most):
             try:
                 complete, waits_for = await self._backend.observe(plan)
             except Refused as error:

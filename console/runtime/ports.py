@@ -5,18 +5,32 @@ A backend that lacks a capability simply doesn't have its methods: the key isn't
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol, runtime_checkable
 
 from console.model.connections import Identity
 from console.model.docker import Sample
 from console.model.kubernetes import LogLine, LogQuery
-from console.model.operations import StepView
+from console.model.operations import State, StepView
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 from console.model.resource import Change
 
-__all__ = ["Backend", "Emit", "Identity", "Probes", "ReadsLogs", "ReadsRaw", "ReadsStats", "ShowsPhases", "Writes"]
+__all__ = [
+    "Backend",
+    "Emit",
+    "Guest",
+    "Identity",
+    "Probes",
+    "ReadsLogs",
+    "ReadsRaw",
+    "ReadsStats",
+    "RunsPlans",
+    "ShowsPhases",
+    "StepLog",
+    "Writes",
+]
 
 Emit = Callable[[Change], None]
 
@@ -122,8 +136,62 @@ class Writes(Protocol):
 
 @runtime_checkable
 class ShowsPhases(Protocol):
-    """What writes, and can tell the phases that a step goes through on the other side."""
+    """What writes, and can tell the phases that a step goes through on the other side.
+
+    ``look_seconds``: how often it is worth looking, so that no phase passes unseen.
+    """
+
+    look_seconds: float
 
     def phases(self, step: PlanStep) -> tuple[StepView, ...]:
         """Those of ``step`` as they were at the last look, in order; nothing is read. Empty for a step without any."""
+        ...
+
+
+class StepLog(Protocol):
+    """What a writer that orders its own steps tells of them: on the disk first, then to the screen."""
+
+    operation: str
+    """The id of the operation in the journal."""
+    stopping: asyncio.Event
+    """Set once nothing new may begin: cancelled, or the journal failed."""
+
+    async def begin(self, key: str) -> None:
+        """Must be awaited before every call of a step leaves. Raises ``JournalError``: then the call must not be made."""
+        ...
+
+    async def again(self, key: str, error: str, pause: float) -> None:
+        """The try failed with this error, and another follows after so many seconds."""
+        ...
+
+    def waits(self, key: str, what: str) -> None:
+        """What a begun step waits for now, in words."""
+        ...
+
+    async def end(self, key: str, state: State, detail: str = "") -> None:
+        """How a step ended. One that was begun and is never ended is resolved by :meth:`Writes.applied`."""
+        ...
+
+
+@runtime_checkable
+class RunsPlans(Protocol):
+    """Runs a whole plan in its own order, for a writer whose engine has one: retries, parallel work and gates are its own."""
+
+    async def run(self, plan: Plan, log: StepLog) -> None:
+        """Make the plan's writes, telling ``log`` of each; returns when nothing is under way any more.
+
+        A step that fails is told, not raised. Raises what keeps the plan as a whole from being run, ``WorldMoved`` above all.
+        """
+        ...
+
+
+class Guest(Protocol):
+    """Brings objects that no connection's backend reports, and what writes to them."""
+
+    def show(self, emit: Emit) -> None:
+        """Emit all objects now, and every change from now on."""
+        ...
+
+    def writer(self, ref: Ref) -> object | None:
+        """What writes to this object; None if it isn't one of these."""
         ...
