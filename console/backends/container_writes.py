@@ -19,7 +19,7 @@ SWARM_TASK_LABEL = "com.docker.swarm.task.id"
 # Docker's own grace period between the stop signal and the kill, where the container sets none.
 GRACE_SECONDS = 10
 # What the engine may need beyond that to see a process end and to answer.
-MARGIN_SECONDS = 5
+MARGIN_SECONDS = 3
 
 
 def plan_containers(intent: Intent, objects: dict[Ref, dict[str, Any]], own_hostname: str) -> Plan:
