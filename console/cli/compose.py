@@ -20,6 +20,7 @@ from console.config.problems import nearest
 from console.config.settings import Settings, load_settings
 from console.model.connections import Connection
 from console.runtime.discovery import discover
+from console.runtime.ports import Guest
 from console.runtime.runtime import Runtime
 from console.runtime.targets import Target
 from console.views.cells import Context
@@ -90,6 +91,7 @@ async def opened(
         settings = load_settings(paths.settings_file(env))
         demo, fleet = bool(options.demo), Fleet()
         targets: tuple[Target, ...] = ()
+        guests: tuple[Guest, ...] = ()
         problems: tuple[str, ...] = ()
         if not demo:
             fleet = load_fleet(options.fleet or paths.fleet_file(env), required=options.fleet is not None)
@@ -100,7 +102,7 @@ async def opened(
         if demo:
             env = {**{key: value for key, value in env.items() if key not in _REAL}, **await _demo_environment(stack)}
             fleet = load_fleet(options.fleet, required=True) if options.fleet else _demo_fleet()
-            targets = discover(env, fleet).targets
+            targets, guests = discover(env, fleet).targets, _demo_guests()
             # What is done to a world that ends with this process does not belong into the journal of the real one.
             state = Path(
                 env.get(paths.STATE_VARIABLE) or stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-"))
@@ -113,6 +115,7 @@ async def opened(
             connect=() if later else wanted,
             state=state,
             read_only=only_reads or bool(options.read_only) or settings.safety.read_only,
+            guests=guests,
         )
         await stack.enter_async_context(runtime)
         yield Opened(
@@ -132,6 +135,12 @@ async def _demo_environment(stack: AsyncExitStack) -> dict[str, str]:
 
     fleet = await stack.enter_async_context(DemoFleet())
     return fleet.write_config()
+
+
+def _demo_guests() -> tuple[Guest, ...]:
+    from console.demo.rehearsal import Rehearsal
+
+    return (Rehearsal("harbour"),)
 
 
 def _demo_fleet() -> Fleet:

@@ -24,6 +24,10 @@ from console.kit.timing import Clock
 from console.model.operations import State
 from console.model.plan import Plan
 
+_ANSWERED = (
+    "UPDATE calls SET result = ?, seconds = ? WHERE rowid = (SELECT max(rowid) FROM calls WHERE operation = ? AND step = ?)"
+)
+
 
 class Journal:
     """One account's journal. All methods raise :class:`JournalError` only."""
@@ -131,11 +135,18 @@ class Journal:
                 (state.value, mask_text(detail), now, operation, step),
             )
             if seconds is not None:
-                database.execute(
-                    "UPDATE calls SET result = ?, seconds = ? WHERE rowid ="
-                    " (SELECT max(rowid) FROM calls WHERE operation = ? AND step = ?)",
-                    (mask_text(detail) or state.value, seconds, operation, step),
-                )
+                database.execute(_ANSWERED, (mask_text(detail) or state.value, seconds, operation, step))
+
+        await self._database.write(work)
+
+    async def step_tried(self, operation: str, step: str, result: str, seconds: float) -> None:
+        """Record that the last call of a step failed and another follows; until then the step counts as under way."""
+
+        def work(database: sqlite3.Connection) -> None:
+            database.execute(
+                "UPDATE steps SET detail = ? WHERE operation = ? AND key = ?", (mask_text(result), operation, step)
+            )
+            database.execute(_ANSWERED, (mask_text(result), seconds, operation, step))
 
         await self._database.write(work)
 

@@ -73,6 +73,7 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
     def view(self) -> Operation:
         """The record as the console shows it."""
         running = next((step for step in self.steps if not step.state.ended and step.started), None)
+        after = {step.key: step.after for step in self.plan.steps}
         return Operation(
             ref=Ref(
                 self.target.connection,
@@ -99,6 +100,7 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
                     key=step.key,
                     title=step.title,
                     state=step.state,
+                    after=after.get(step.key, ()),
                     started=step.started,
                     ended=step.ended,
                     attempts=step.attempts,

@@ -31,7 +31,7 @@ from console.runtime.gate import Gate
 from console.runtime.history import History, others_on
 from console.runtime.identities import Identities
 from console.runtime.looking import Looking
-from console.runtime.ports import ReadsLogs, ReadsRaw, ReadsStats
+from console.runtime.ports import Guest, ReadsLogs, ReadsRaw, ReadsStats
 from console.runtime.presence import Presence
 from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.store import Store
@@ -48,6 +48,7 @@ class Runtime:
     Leaving ends operations at hand, then closes every connection. ``store`` and ``links`` may be read at any time.
 
     :param connect: names of the targets to connect (None: all); others stay idle until :meth:`connect` or a look.
+    :param guests: bring objects of their own to show and to write, on connections that are there anyway.
     :param state: the state folder, for remembered identities and the journal (None: neither is kept, nothing can be written).
     """
 
@@ -61,6 +62,7 @@ class Runtime:
         connect: Collection[str] | None = None,
         state: Path | None = None,
         read_only: bool = False,
+        guests: Iterable[Guest] = (),
     ) -> None:
         self.settings = settings
         self.fleet = fleet
@@ -70,6 +72,7 @@ class Runtime:
         self._state = state
         self._connect = connect
         self._read_only = read_only
+        self._guests = tuple(guests)
         self._supervisor = Supervisor()
         self._followers = Supervisor()
         self._looking = Looking(self._want)
@@ -117,6 +120,8 @@ class Runtime:
             # Leaving goes the other way round: what reads the journal stops, operations end, the journal closes, links close.
             stack.push_async_callback(self._followers.stop)
             self._exit = stack.pop_all()
+        for guest in self._guests:
+            guest.show(self.store.apply)
         self._follow_journal()
         self.connect(self._connect)
         return self
@@ -151,8 +156,9 @@ class Runtime:
         return None if link is None else link.backend
 
     def writers(self, ref: Ref) -> tuple[object, ...]:
-        """What may write to an object now: the dispatch engine if it drives it, then the backend."""
-        found = (self.dispatching.writer(ref) if self.dispatching else None, self.backend(ref.connection))
+        """What may write to an object now: who brought it, the dispatch engine if it drives it, then the backend."""
+        engine = self.dispatching.writer(ref) if self.dispatching else None
+        found = (*(guest.writer(ref) for guest in self._guests), engine, self.backend(ref.connection))
         return tuple(writer for writer in found if writer is not None)
 
     def look(self, kinds: Iterable[str], connections: Iterable[str] | None = None) -> Callable[[], None]:

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from console.kit.sanitize import sanitize
 from console.model.plan import FieldChange, Plan, PlanStep, Strength
 from console.ui import verbs
-from console.ui.text import Line, Part, line
+from console.ui.text import Line, Part, line, set_line
 from console.views import formats, words
+from console.views.step_tree import SIGNS, branches, plan_tree
 
-_SIGNS = {"create": ("+", "ok"), "update": ("~", "warn"), "delete": ("−", "bad"), "action": ("»", "busy")}
 _NAMES = {"create": "created", "update": "changed", "delete": "deleted", "action": "acted on"}
 _MOST_VALUE = 120
 
@@ -35,20 +35,27 @@ def headline(plan: Plan) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def plan_lines(plan: Plan) -> list[Line]:
-    """Everything that must be read before confirming."""
+def plan_lines(plan: Plan, width: int = 80) -> list[Line]:
+    """Everything that must be read before confirming. Steps that wait for each other stand in their order first.
+
+    :param width: of a line of such an order, in terminal cells.
+    """
     lines: list[Line] = []
     if plan.forbidden:
         lines += [line(Part("■ Refused: ", "bad", True), Part(sanitize(plan.forbidden)), indent=2), Line()]
     if not plan.steps:
         lines.append(line(Part(sanitize(f"Nothing to do: {plan.nothing or 'it is as it should be'}."), "muted")))
+    tree = branches(plan.steps)
     for kind in ("delete", "create", "update", "action"):
         steps = [step for step in plan.steps if step.kind == kind]
         if not steps:
             continue
         if len(plan.steps) > 1:
-            sign, tone = _SIGNS[kind]
+            sign, tone = SIGNS[kind]
             lines.append(line(Part(f"{sign} {len(steps)} {_NAMES[kind]}", tone, True)))
+        if tree:
+            lines += [set_line(pieces) for pieces in plan_tree(steps, width)]
+            steps = [step for step in steps if step.changes or step.precondition]
         for step in steps:
             lines += step_lines(step)
     lines.append(Line())
@@ -58,7 +65,7 @@ def plan_lines(plan: Plan) -> list[Line]:
 
 def step_lines(step: PlanStep) -> list[Line]:
     """One write: what it is, what must still hold, and each field before and after."""
-    sign, tone = _SIGNS.get(step.kind, ("»", "busy"))
+    sign, tone = SIGNS.get(step.kind, ("»", "busy"))
     condition = ", ".join(f"{key} {_short(value)}" for key, value in step.precondition.items())
     head = [Part(f"  {sign} ", tone, True), Part(sanitize(step.title))]
     if condition:

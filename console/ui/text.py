@@ -8,6 +8,7 @@ import msgspec
 from rich.cells import cell_len
 
 from console.ui.widgets.columns import wrap_cells
+from console.views.cells import Cell
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -34,6 +35,11 @@ class Line(msgspec.Struct, frozen=True):
 def line(*parts: Part | str, indent: int = 0) -> Line:
     """A line from parts; a bare string is a part in the plain tone."""
     return Line(tuple(part if isinstance(part, Part) else Part(part) for part in parts), indent)
+
+
+def set_line(cells: Iterable[Cell]) -> Line:
+    """A line of a view, piece by piece."""
+    return Line(tuple(Part(piece.text, piece.tone) for piece in cells))
 
 
 def width(parts: Iterable[Part]) -> int:

@@ -25,7 +25,8 @@ _PLATFORM_OF = {
     "Volume": "swarm",
     "Container": "host",
 }
-_EVERYWHERE = ("Event", "Operation", "Connection")
+_OURS = ("Operation", "Connection", "Rehearsal")
+_EVERYWHERE = ("Event", *_OURS)
 
 
 class Absence(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ def absences(
         if item in down:
             continue
         for kind in table.kinds:
-            if kind in ("Operation", "Connection") or not concerns(item, kind):
+            if kind in _OURS or not concerns(item, kind):
                 continue
             entry = state(item.ref.name, kind)
             if entry.state != "listed":

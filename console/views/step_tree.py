@@ -76,5 +76,5 @@ def _note(step: StepView) -> Cell | None:
         return prose(told, "muted" if step.state is State.SKIPPED else "bad") if told else None
     if step.state is State.PENDING or not step.waiting_for:
         return None
-    told = f"{step.detail} · " if step.detail else ""
-    return prose(f"{told}waits for {step.waiting_for}", "warn" if step.detail else "busy")
+    told = f" · {step.detail}" if step.detail else ""
+    return prose(f"waits for {step.waiting_for}{told}", "warn" if step.detail else "busy")

@@ -6,7 +6,7 @@ import difflib
 from types import MappingProxyType
 from typing import Any
 
-from console.views import activity, bridge, connections, operations, services, swarm, triggers, workloads
+from console.views import activity, bridge, connections, operations, rehearsals, services, swarm, triggers, workloads
 from console.views.cells import Table
 
 _ALL: tuple[Table[Any], ...] = (
@@ -32,6 +32,7 @@ _ALL: tuple[Table[Any], ...] = (
     swarm.SECRETS,
     swarm.VOLUMES,
     services.CONTAINERS,
+    rehearsals.REHEARSALS,
 )
 TABLES = MappingProxyType({table.name: table for table in _ALL})
 MAIN = ("bridge", "triggers", "operations", "stacks", "services", "activity")

@@ -39,6 +39,7 @@ ASKED_FOR = [
     "secrets",
     "volumes",
     "containers",
+    "rehearsals",
 ]
 
 

@@ -16,12 +16,13 @@ from console.model.operations import Operation, StepView
 from console.model.refs import Ref
 from console.ui.bridge import StoreBridge
 from console.ui.ports import ConsoleRuntime
-from console.ui.text import Line, Part, line
+from console.ui.text import Line, Part, line, set_line
 from console.ui.widgets.bar import Bar
 from console.ui.widgets.text_pane import TextPane
 from console.views import formats
 from console.views.glyphs import state_glyph
 from console.views.operations import taken
+from console.views.step_tree import branches, run_tree
 
 
 class OperationScreen(ModalScreen[None]):
@@ -116,7 +117,10 @@ def operation_headline(operation: Operation, now: datetime) -> tuple[Part, ...]:
 
 def operation_lines(operation: Operation, now: datetime, room: int) -> list[Line]:
     """The steps, then what it waits for, then the message and the reason."""
-    lines = [_step(step, now, room) for step in operation.steps]
+    if branches(operation.steps):
+        lines = [set_line(pieces) for pieces in run_tree(operation.steps, now, room)]
+    else:
+        lines = [_step(step, now, room) for step in operation.steps]
     if not operation.steps and operation.step:
         lines.append(line(Part("◐ ", "busy"), Part(sanitize(operation.step))))
     if operation.waiting_for and not operation.state.ended:

@@ -96,6 +96,7 @@ class PlanScreen(ModalScreen[str]):
     def on_resize(self, event: events.Resize) -> None:
         """However long the plan is, the answer stays on the screen."""
         self.query_one("#steps", TextPane).leave_room(event.size.height, 10)
+        self.call_after_refresh(self._fit)
 
     @property
     def can_run(self) -> bool:
@@ -106,7 +107,8 @@ class PlanScreen(ModalScreen[str]):
         plan = self.plan
         self.set_class(plan.protected, "protected")
         self.query_one("#headline", Bar).put(headline(plan))
-        self.query_one("#steps", TextPane).put(plan_lines(plan))
+        pane = self.query_one("#steps", TextPane)
+        pane.put(plan_lines(plan, max(pane.room, 30)))
         typed = bool(plan.confirmation) and self.can_run
         self.query_one("#typed").display = typed
         run = self.query_one("#run", Button)
@@ -118,6 +120,10 @@ class PlanScreen(ModalScreen[str]):
             locked = self._locked()
             note = line(Part(locked, "warn"), Part("  W arms it." if self._arm and locked else "", "key")) if locked else None
         self.query_one("#answer", Bar).put(note.parts if note else question(plan) if self.can_run else ())
+
+    def _fit(self) -> None:
+        pane = self.query_one("#steps", TextPane)
+        pane.put(plan_lines(self.plan, max(pane.room, 30)), keep_place=True)
 
     @property
     def _too_early(self) -> bool:
