@@ -95,9 +95,7 @@ async def test_an_image_that_is_not_there_stops_the_update_as_its_policy_says(
     assert len(await running(harbour, "market_catalog")) == (2 if action == "pause" else 3)
 
 
-async def test_rolling_back_swaps_the_specs_so_that_twice_goes_forward_again(
-    fleet: DemoFleet, harbour: httpx.AsyncClient
-) -> None:
+async def test_rolling_back_swaps_the_specs_and_twice_goes_forward(fleet: DemoFleet, harbour: httpx.AsyncClient) -> None:
     obj = await service(harbour, "market_checkout")
     assert (await update(harbour, obj, rollback="previous")).status_code == 200
     fleet.world.step(6)
