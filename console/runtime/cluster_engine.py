@@ -104,7 +104,7 @@ class ClusterEngine:
         clusters = OneCluster(objects, self.local_cluster, DEFAULT_CLUSTER)
         self.declarations = Declarations()
         self.clients = ClusterClients(clusters, clock, tokens, timing, LOCAL_MANAGER)
-        custom_clients = ClusterClients(clusters, clock, tokens, timing, FIELD_MANAGER)
+        self.custom_clients = ClusterClients(clusters, clock, tokens, timing, FIELD_MANAGER)
         store = AnnotationStore(clusters, self.declarations, JournalLog(journal), LOCAL_MANAGER)
         self.local = LocalTriggers(clusters, self.clients, self.declarations, store)
         self.store = store
@@ -113,7 +113,7 @@ class ClusterEngine:
         self._writers = (StatusWriter(StatusStore(objects), timing), StatusWriter(store, timing))
         self.records = RoutedRecords(*self._writers, self._leads)
         self.dispatcher = Dispatcher(
-            clients=RoutedClients(self.local_cluster, self.clients, custom_clients),
+            clients=RoutedClients(self.local_cluster, self.clients, self.custom_clients),
             records=self.records,
             triggers=RoutedTriggers(CustomTriggers(objects), self.local, self._leads),
             events=events,
@@ -121,7 +121,7 @@ class ClusterEngine:
             tokens=tokens,
             timing=timing,
         )
-        self._reconciler = TriggerReconciler(objects, custom_clients, self.dispatcher, clock, timing)
+        self._reconciler = TriggerReconciler(objects, self.custom_clients, self.dispatcher, clock, timing)
         self.operations: dict[TriggerRef, Operation] = {}
         self.changed: Callable[[], None] = _nothing
         self.running = False

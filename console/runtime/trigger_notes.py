@@ -12,6 +12,7 @@ from datetime import datetime
 from console.engines.dispatch.binding import binding_mismatch, shown
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, Outcome
 from console.engines.dispatch.flux_reading import suspended
+from console.engines.dispatch.judgement import Condition, configured
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning, foreign_holder
 from console.engines.dispatch.modes import ModeKind
@@ -59,13 +60,22 @@ async def _custom(engine: ClusterEngine, ref: TriggerRef) -> tuple[str, ...]:
     targets = await engine.references.naming_targets(trigger.ref)
     if not targets:
         said.append("No GitTarget names it, so there is nothing that it would apply.")
-    for reference in (await engine.references.judge(trigger, targets, source)).references:
+    judgement = await engine.references.judge(trigger, targets, source)
+    why_held = f"{holder.ref} holds the applier" if holder is not None else ""
+    said.append(_configured(configured(judgement, why_held, verdict)))
+    for reference in judgement.references:
         target = next(found for found in targets if found.ref == reference.target)
         want = await engine.references.binding(target)
         writes = f"writes {shown(want.url)} at {want.branch}" if want else "has no readable GitProvider"
         why = f" ({reference.message})" if reference.message else ""
         said.append(f"GitTarget {reference.target} {writes}: {reference.state.value.lower()}{why}.")
     return (*said, *_operation(trigger.record.operation, trigger.record.repair_pending))
+
+
+def _configured(condition: Condition) -> str:
+    """What ``Configured`` is by what was read just now; what stands in the trigger's status may be older."""
+    why = f": {condition.message}" if condition.message else ""
+    return f"Configured is {condition.status} by what was read now ({condition.reason.value}{why})."
 
 
 async def _mode(engine: ClusterEngine) -> str:
@@ -138,7 +148,8 @@ def declaration(ref: Ref, source: Source | None) -> tuple[str, ...]:
 
 
 async def _validate(engine: ClusterEngine, key: ApplierKey) -> Verdict:
-    client = await engine.clients.client(key)
+    # Each kind of trigger holds under a name of its own: what the other's client would call somebody else's hold is ours here.
+    client = await (engine.custom_clients if key.cluster == DEFAULT_CLUSTER else engine.clients).client(key)
     return await client.validate(key.ref)
 
 

@@ -30,6 +30,8 @@ _TITLES = {
     "restart": "Restart",
     "correct": "Correct drift",
     "hold": "Hold: stop automation",
+    "take-over": "Become the engine of this cluster's triggers",
+    "hand-back": "Cease to be the engine: hand the Lease back",
     "release": "Release the hold",
     "suspend": "Suspend",
     "resume": "Resume",

@@ -120,7 +120,11 @@ async def test_without_the_engines_namespace_it_is_said_beforehand_how_to_go_on(
     ("ref", "said"),
     [
         (ON_ATLAS, "GitTarget team-a/payments writes https://git.example.test/shop/payments.git at release: eligible."),
-        (Ref("atlas", "FluxTrigger", "team-a", "search"), "shop/live.git is written"),
+        (ON_ATLAS, "Configured is True by what was read now (Succeeded)."),
+        (
+            Ref("atlas", "FluxTrigger", "team-a", "search"),
+            "Configured is False by what was read now (SourceMismatch: team-a/search:",
+        ),
     ],
 )
 async def test_a_trigger_says_whether_what_is_written_is_what_is_applied(console: Runtime, ref: Ref, said: str) -> None:
