@@ -78,7 +78,7 @@ def _pods(shown: Terminal) -> None:
 
 
 def _cursor_moves(shown: Terminal) -> list[float]:
-    """Milliseconds from each press to the chunk after which another line is under the cursor, replayed afterwards."""
+    """Milliseconds from each press to the chunk after which the right line is under the cursor, replayed afterwards."""
     shown.send("gg")
     shown.read(0.5)
     shown.replay(lambda _: False)
@@ -88,14 +88,14 @@ def _cursor_moves(shown: Terminal) -> list[float]:
         pressed.append(shown.send("j" if number % 2 == 0 else "k"))
         # Not in step with the flushes of the screen, twenty a second.
         shown.read(0.07 + 0.0013 * (number % 17))
-    found = []
-    for press in pressed:
+    top, found = _under(shown), []
+    for number, press in enumerate(pressed):
+        wanted = top + 1 - number % 2
+        later = pressed[number + 2] if number + 2 < len(pressed) else shown.chunks[-1].at
         shown.replay(lambda _: False, end=press)
-        before = _under(shown)
-        # A chunk may end when the old line is painted and the new one is not yet: then no line is under the cursor.
-        at = shown.replay(lambda _lines, before=before: _under(shown) not in (-1, before))  # type: ignore[misc]
-        if at:
-            found.append((at - press) * 1000)
+        at = shown.replay(lambda _lines, wanted=wanted: _under(shown) == wanted, end=later)  # type: ignore[misc]
+        # A move whose frame never came before the opposite one took at least so long.
+        found.append(((at or later) - press) * 1000)
     return found
 
 

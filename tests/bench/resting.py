@@ -95,9 +95,11 @@ def loop() -> Sequence[Figure]:
         unread = gaps(path, began, ended)
         shown.read(3)
     return [
-        Figure("longest gap of the loop, listing 20,000 pods", [max(while_listing, default=0.0)], "ms", "<= 30"),
+        Figure("longest gap of the loop, listing 20,000 pods", [while_listing[0]], "ms", "<= 30"),
+        Figure("the same, the loop's own CPU time", [while_listing[1]], "ms", "<= 30"),
         Figure("greatest memory, listing 20,000 pods", [peak], "MiB", "<= 160"),
-        Figure("longest gap of the loop, terminal unread for 6 s", [max(unread, default=0.0)], "ms", "<= 100"),
+        Figure("longest gap of the loop, terminal unread for 6 s", [unread[0]], "ms", "<= 100"),
+        Figure("the same, the loop's own CPU time", [unread[1]], "ms", "<= 100"),
     ]
 
 
