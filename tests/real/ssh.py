@@ -98,11 +98,13 @@ class SshServer:
     def start(self) -> None:
         """Start listening (again, on the same port, after `kill`)."""
         home = self._home
+        (home / "far").mkdir(exist_ok=True)
         lines = (
             *("ListenAddress 127.0.0.1", f"Port {self.port}", f"HostKey {home}/host", f"AuthorizedKeysFile {home}/authorized"),
             *("StrictModes no", "UsePAM no", "PidFile none", "PermitRootLogin prohibit-password", "PasswordAuthentication no"),
             *("KbdInteractiveAuthentication no", "MaxStartups 100", "MaxSessions 100", "UseDNS no", "PrintMotd no"),
-            f"SetEnv DOCKER_HOST={self._engine.url}",
+            # A home without start files: the machine's own may do anything, and a session that is killed there leaves locks.
+            f"SetEnv DOCKER_HOST={self._engine.url} HOME={home / 'far'}",
         )
         file = home / "sshd_config"
         file.write_text("\n".join(lines) + "\n")
