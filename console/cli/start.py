@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from console.cli.command import Command, Options, Outside, UsageError
 from console.cli.exits import Exit
+from console.views import formats
 
 if TYPE_CHECKING:
     from console.runtime.runtime import Runtime
@@ -21,8 +23,7 @@ async def open_screen(options: Options, outside: Outside) -> int:
 
     :raises UsageError: there is no terminal to draw on.
     """
-    if not outside.out.isatty():
-        raise UsageError("The screen needs a terminal.", "Use get, doctor and the other commands without one.")
+    _check_terminal(outside)
     from console.cli.compose import opened
     from console.config import paths
     from console.kit.supervisor import cancel
@@ -43,9 +44,10 @@ async def open_screen(options: Options, outside: Outside) -> int:
         )
         if at.runtime.company:
             app.problems.insert(0, at.runtime.company)
-        app.problems += at.problems
         if at.demo and not options.demo:
-            app.problems.append("Nothing to connect to was found: this is the demo fleet.")
+            # Before all else: what is shown must not be taken for real.
+            app.problems.insert(0, "Nothing to connect to was found: this is the demo fleet.")
+        app.problems += at.problems
         connecting = asyncio.create_task(_connect_when(painted, at.runtime, at.waiting), name="connect after the first paint")
         try:
             await app.run_async(mouse=settings.look.mouse)
@@ -57,6 +59,20 @@ async def open_screen(options: Options, outside: Outside) -> int:
         )
     # What a shell is told of a signal or of a failure of our own.
     return app.return_code or Exit.DONE
+
+
+def _check_terminal(outside: Outside) -> None:
+    """The screen is drawn on standard error (as Textual has it), and keys come from standard input.
+
+    :raises UsageError: one of them is no terminal, or the terminal can't move its cursor.
+    """
+    streams = {"input": sys.stdin, "output": outside.out, "error": outside.err}
+    missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
+    instead = "Use get, doctor and the other commands without one."
+    if missing:
+        raise UsageError(f"The screen needs a terminal; standard {formats.listed(missing)} goes elsewhere.", instead)
+    if outside.env.get("TERM") == "dumb":
+        raise UsageError("No screen can be drawn on a terminal of the kind dumb.", f"Set TERM to what it is. {instead}")
 
 
 async def _connect_when(painted: asyncio.Event, runtime: Runtime, names: tuple[str, ...] | None) -> None:

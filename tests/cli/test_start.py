@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyte
+import pytest
 
 from tests.cli.running import ROOT, isolated
 
@@ -65,17 +66,17 @@ class Shown:
 
 
 @contextmanager
-def shown(*arguments: str, env: dict[str, str]) -> Iterator[Shown]:
+def shown(*arguments: str, env: dict[str, str], **streams: int) -> Iterator[Shown]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "console", *arguments],
         cwd=ROOT,
-        env={**env, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LANG": "C.UTF-8"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        env={"TERM": "xterm-256color", **env, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
         start_new_session=True,
+        stdin=streams.get("stdin", theirs),
+        stdout=streams.get("stdout", theirs),
+        stderr=streams.get("stderr", theirs),
     )
     os.close(theirs)
     try:
@@ -105,3 +106,25 @@ def test_the_view_and_theme_of_the_settings_are_used(tmp_path: Path) -> None:
         console.until(lambda text: "market" in text and "SERVICES" in text)
         console.press(b"\x03")
         assert console.ended() == 0
+
+
+@pytest.mark.parametrize(("stream", "name"), [("stdin", "input"), ("stdout", "output"), ("stderr", "error")])
+def test_without_a_whole_terminal_the_screen_says_so_and_draws_nothing(tmp_path: Path, stream: str, name: str) -> None:
+    said = tmp_path / "said"
+    with said.open("wb") as file, shown("demo", env=isolated(tmp_path), **{stream: file.fileno()}) as console:
+        assert console.ended() == 2
+    told = console.said + said.read_bytes()
+    assert f"standard {name} goes elsewhere".encode() in told and b"\x1b[" not in told
+
+
+def test_a_terminal_that_can_do_nothing_gets_a_sentence_instead_of_escapes(tmp_path: Path) -> None:
+    with shown("demo", env={**isolated(tmp_path), "TERM": "dumb"}) as console:
+        assert console.ended() == 2
+    assert b"of the kind dumb" in console.said and b"\x1b" not in console.said
+
+
+def test_files_that_are_wrong_do_not_hide_that_this_is_the_demo_fleet(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("\x00 garbage: [}", encoding="utf-8")
+    with shown(env=isolated(tmp_path, DOCKER_HOST="", KUBECONFIG=str(kubeconfig))) as console:
+        console.until(lambda text: "this is the demo fleet" in text)
