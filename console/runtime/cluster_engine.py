@@ -125,9 +125,11 @@ class ClusterEngine:
         self.operations: dict[TriggerRef, Operation] = {}
         self.changed: Callable[[], None] = _nothing
         self.running = False
-        self._claims = False
+        self.claims = False
         # Keeping a hold and handing it back are steps of several calls each; between them neither must see half of the other.
         self._hold_turn = asyncio.Semaphore(1)
+        # So are renewing the Lease and handing it back: a renewal under way would take it again.
+        self._lease_turn = asyncio.Semaphore(1)
         self._wake = Wakeable()
         self._supervisor = Supervisor()
 
@@ -149,7 +151,7 @@ class ClusterEngine:
         await self.dispatcher.stop()
         for writer in self._writers:
             await writer.stop()
-        if self._claims:
+        if self.claims:
             await self.leadership.resign()
 
     def request(
@@ -197,17 +199,21 @@ class ClusterEngine:
         )
 
     async def claim(self) -> bool:
-        """Ask for the Lease, and go on renewing it; returns whether we hold it now."""
-        self._claims = True
-        won = await self.leadership.claim()
-        self._claims = won
+        """Ask for the Lease, and go on renewing it; returns whether we hold it now.
+
+        :raises QuarterdeckError: it could not be asked for; nothing is tried again, for nobody would expect it then.
+        """
+        async with self._lease_turn:
+            self.claims = False
+            self.claims = await self.leadership.claim()
         self._wake.wake()
-        return won
+        return self.claims
 
     async def hand_back(self) -> None:
         """Give the Lease back. What is held stays held: the next engine goes on."""
-        self._claims = False
-        await self.leadership.resign()
+        async with self._lease_turn:
+            self.claims = False
+            await self.leadership.resign()
 
     async def _keep_holds(self) -> None:
         """Recover once, then keep what is held suspended, whoever resumes it."""
@@ -245,12 +251,13 @@ class ClusterEngine:
         due: dict[TriggerRef, float] = {}
         loop = asyncio.get_running_loop()
         while True:
-            if not self._claims:
+            if not self.claims:
                 recovered = False
                 await self._wake.sleep(3600)
                 continue
             try:
-                self._claims = await self.leadership.claim()
+                async with self._lease_turn:
+                    self.claims = self.claims and await self.leadership.claim()
                 if self.leadership.held:
                     views = [view for kind in TRIGGER_KINDS for view in await self._served(kind)]
                     if not recovered:

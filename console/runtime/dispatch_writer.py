@@ -86,7 +86,8 @@ class DispatchWriter:
                 holding = read_local(await self._applier()).holding
                 return holding is (step.request["call"] == "hold")
             case "take-over":
-                return self._engine.leadership.held
+                # A Lease that may carry our name but is not renewed ends by itself.
+                return self._engine.leadership.held or None
             case _:
                 return not self._engine.leadership.held
 

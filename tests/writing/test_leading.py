@@ -13,7 +13,7 @@ import pytest_asyncio
 from console.config.fleet import Fleet
 from console.config.settings import Settings
 from console.demo.fleet import DemoFleet
-from console.errors import Refused
+from console.errors import Forbidden, Refused
 from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
@@ -116,16 +116,23 @@ async def test_without_the_engines_namespace_it_is_said_beforehand_how_to_go_on(
     assert f"kubectl create namespace {PLACE[0]}" in refusal.value.hint
 
 
-@pytest.mark.parametrize(
-    ("ref", "said"),
-    [
-        (ON_ATLAS, "GitTarget team-a/payments writes https://git.example.test/shop/payments.git at release: eligible."),
-        (ON_ATLAS, "Configured is True by what was read now (Succeeded)."),
-        (
-            Ref("atlas", "FluxTrigger", "team-a", "search"),
-            "Configured is False by what was read now (SourceMismatch: team-a/search:",
-        ),
-    ],
-)
-async def test_a_trigger_says_whether_what_is_written_is_what_is_applied(console: Runtime, ref: Ref, said: str) -> None:
-    assert said in " ".join(await console.engine_notes(ref))
+async def test_a_trigger_says_whether_what_is_written_is_what_is_applied(console: Runtime) -> None:
+    good = await console.engine_notes(ON_ATLAS)
+    assert "GitTarget team-a/payments writes https://git.example.test/shop/payments.git at release: eligible." in good
+    assert "Configured is True by what was read now (Succeeded)." in good
+    other = " ".join(await console.engine_notes(Ref("atlas", "FluxTrigger", "team-a", "search")))
+    assert "Configured is False by what was read now (SourceMismatch: team-a/search: " in other
+    assert "shop/live.git is written" in other
+
+
+async def test_a_lease_that_could_not_be_taken_is_not_taken_later(demo: DemoFleet, console: Runtime) -> None:
+    plan = await console.commands.plan(Intent(verb="take-over", targets=(PAYMENTS,)))
+    await demo.fail("borealis", "forbidden:Lease")
+    assert console.dispatching is not None
+    engine = console.dispatching.engines["borealis"]
+    with pytest.raises(Forbidden):
+        await engine.claim()
+    await demo.heal("borealis")
+    assert not engine.leadership.held and not engine.claims
+    assert lease(demo) == {}
+    assert await console.commands.wait(await console.commands.run(plan, plan.confirmation)) is State.SUCCEEDED
