@@ -9,10 +9,14 @@ from contextlib import suppress
 
 from console.cli.command import Command, Options, Outside, UsageError
 from console.cli.exits import Exit
+from console.cli.logs import said
 from console.cli.parser import build_parser, parse
 from console.cli.registry import COMMANDS
 from console.cli.start import START
 from console.errors import ConfigError, QuarterdeckError
+
+_SCREENS = ("", "demo")
+"""The commands that draw a screen."""
 
 
 def run(arguments: list[str], outside: Outside | None = None) -> int:
@@ -48,7 +52,7 @@ async def _until_stopped(options: Options, outside: Outside, stopped: list[int])
         if task is not None:
             task.cancel()
 
-    if options.command not in ("", "demo"):
+    if options.command not in _SCREENS:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stop, number)
     return await carry_out(options, outside)
@@ -61,7 +65,8 @@ async def carry_out(options: Options, outside: Outside) -> int:
     """
     command: Command = next((command for command in COMMANDS if command.name == options.command), START)
     try:
-        return await command.run(options, outside)
+        with said(outside, later=command.name in _SCREENS):
+            return await command.run(options, outside)
     except (ConfigError, UsageError) as error:
         _tell(error, outside)
         return Exit.USAGE

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -46,17 +47,22 @@ class Identities:
             return msgspec.json.decode(self._path.read_bytes(), type=dict[str, str])
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.MsgspecError) as error:
-            _log.warning("%s can't be read, known identities are forgotten: %s", self._path, error)
+        except OSError as error:
+            _log.warning("%s can't be read, known identities are forgotten: %s.", self._path, error.strerror)
+            return {}
+        except msgspec.MsgspecError as error:
+            _log.warning("%s can't be read, known identities are forgotten: %s.", self._path, error)
             return {}
 
     def _write(self, known: dict[str, str]) -> None:
         if self._path is None:
             return
+        fresh = self._path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self._path.with_suffix(f".{os.getpid()}.tmp")
             fresh.write_bytes(msgspec.json.format(msgspec.json.encode(known, order="sorted")))
             fresh.replace(self._path)
         except OSError as error:
-            _log.warning("%s can't be written, identities are not remembered: %s", self._path, error)
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            _log.warning("%s can't be written, identities are not remembered: %s.", self._path, error.strerror)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from console import __version__
+from console.cli.command import Outside
+from console.cli.logs import said
 from tests.cli.running import ROOT, isolated, process
 
 # httpx brings a command line of its own, which loads rich where click is installed; here click comes with the test tools only.
@@ -77,3 +81,28 @@ def test_being_stopped_closes_everything_and_leaves_nothing_behind(number: signa
     assert "Traceback" not in said and "never awaited" not in said
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(("quarterdeck-", "qd-"))]
     assert tempfile.gettempdir() != str(tmp_path)
+
+
+def test_a_state_folder_that_cannot_be_written_is_told_once_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    ran = process("get", "stacks", "--demo", env=isolated(tmp_path, QUARTERDECK_STATE_DIR=str(tmp_path / "file" / "state")))
+    assert ran.code == 0 and "market" in ran.out
+    assert ran.err.count("can't be written, identities are not remembered: Not a directory.") == 1
+    assert all(line.startswith("quarterdeck: ") for line in ran.err.splitlines()), ran.err
+
+
+def test_warnings_while_a_screen_is_drawn_are_kept_until_it_is_gone_and_said_once() -> None:
+    err = io.StringIO()
+    log = logging.getLogger("console.anything")
+    with said(Outside(env={}, out=io.StringIO(), err=err), later=True):
+        log.info("not said")
+        log.warning("the disk is \x1b[31mfull")
+        log.warning("the disk is \x1b[31mfull")
+        try:
+            raise ValueError("password=hunter2hunter2")
+        except ValueError as error:
+            log.error("a task failed", exc_info=error)
+        assert not err.getvalue()
+    first, second, *traceback = err.getvalue().splitlines()
+    assert first.startswith("quarterdeck: the disk is ") and second == "quarterdeck: a task failed"
+    assert traceback[0].startswith("Traceback") and "\x1b" not in first and "hunter2" not in err.getvalue()
