@@ -90,7 +90,10 @@ def _meaning(action: str, attributes: Mapping[str, Any]) -> tuple[Health, str]:
     if changes:
         down = attributes.get("state.new") == "down" or attributes.get("updatestate.new") in ("paused", "rollback_started")
         return (Health.WARN if down else Health.OK), f"{', '.join(changes)}."
-    words = [str(attributes[key]) for key in ("image", "signal", "container") if attributes.get(key)]
+    words = [str(attributes[key]) for key in ("image", "signal") if attributes.get(key)]
+    if container := str(attributes.get("container", "")):
+        # Of a network or volume that a container is put to; as short as the docker command line shows an id.
+        words.append(f"container {container[:12]}")
     return Health.OK, f"{action} {' '.join(words)}".strip()
 
 

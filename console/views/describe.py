@@ -164,13 +164,15 @@ def facts(resource: Resource, context: Context) -> Iterable[Line]:
     """What its table shows in columns, as label and value, and what is too long for a column."""
     table = tables.table_of(resource.ref.kind)
     skipped = _NOT_FACTS | _SAID_BY_CONDITIONS if isinstance(resource, Trigger) else _NOT_FACTS
+    in_full = [(label, text) for label, text in _long_facts(resource) if text]
+    told_below = {label for label, _ in in_full}
     if table is not None:
         for column, shown in zip(table.columns, row_cells(table.columns, resource, context), strict=True):
-            if column.key not in skipped and shown.text and shown.text != "—":
-                yield Line(label=cell(column.title.lower(), "muted"), value=shown)
-    for label, text in _long_facts(resource):
-        if text:
-            yield Line(label=cell(label, "muted"), value=prose(text), wraps=True)
+            title = column.title.lower()
+            if column.key not in skipped and title not in told_below and shown.text and shown.text != "—":
+                yield Line(label=cell(title, "muted"), value=shown)
+    for label, text in in_full:
+        yield Line(label=cell(label, "muted"), value=prose(text), wraps=True)
     for label, at in (("created", resource.created), ("changed", resource.changed)):
         if at is not None:
             yield Line(label=cell(label, "muted"), value=cell(f"{formats.timestamp(at)} ({formats.ago(at, context.now)})"))
