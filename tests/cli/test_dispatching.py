@@ -58,7 +58,11 @@ async def test_an_apply_needs_a_hold_and_a_commit_that_the_source_has(declared: 
 async def test_a_held_kustomization_applies_one_commit_is_held_again_and_is_handed_back(declared: Fleet) -> None:
     held = await declared.quarterdeck("run", "hold", "atlas", INFRASTRUCTURE, "--yes", "--why", "incident 12")
     assert held.code == 0, held.err
-    repaired = await declared.quarterdeck("run", "apply", "atlas", INFRASTRUCTURE, "because=Repair", "--yes")
+    listed = await declared.quarterdeck("get", "kustomizations", "infrastructure")
+    assert "held by" in listed.out and "incident 12" in listed.out
+    resumed = await declared.quarterdeck("plan", "resume", "atlas", INFRASTRUCTURE)
+    assert resumed.code == 1 and "Release the hold instead" in resumed.err
+    repaired = await declared.quarterdeck("apply", "infrastructure", "--because", "Repair", "--yes")
     assert repaired.code == 0, repaired.err
     assert repaired.out.startswith("Done: ")
     shown = await declared.quarterdeck("get", "kustomizations", "infrastructure", "-o", "json")
@@ -86,8 +90,8 @@ async def test_an_applier_that_nobody_declared_is_never_offered_an_apply(declare
 async def test_a_trigger_is_driven_by_its_name(declared: Fleet) -> None:
     held = await declared.quarterdeck("hold", "infrastructure", "--why", "incident 12", "--until", "2h", "--yes")
     assert held.code == 0, held.err
-    applied = await declared.quarterdeck("apply", "infrastructure", "--because", "Repair", "--yes")
-    assert applied.code == 0, applied.err
+    planned = await declared.quarterdeck("plan", "apply", "atlas", INFRASTRUCTURE, "because=Repair")
+    assert planned.code == 3 and "applied again because" in planned.out, planned.err
     released = await declared.quarterdeck("release", "infrastructure", "--yes")
     assert released.code == 0, released.err
     unknown = await declared.quarterdeck("release", "infrastructur", "--yes")
