@@ -1,4 +1,4 @@
-"""Builds kube-apiserver, etcd and kustomize-controller from their Go modules, once, into a cache that outlives the checkout.
+"""Builds the Kubernetes servers and controllers from their Go modules, once, into a cache that outlives the checkout.
 
 Versions are pinned in `gomod/*/go.mod` and part of the file names: a new version is built beside the old. Environment:
 `QUARTERDECK_TEST_CACHE` moves the cache; `KUBEBUILDER_ASSETS` names a folder with ready binaries, used when they are there.
@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +70,16 @@ KUSTOMIZE_CONTROLLER = Program(
     "github.com/fluxcd/kustomize-controller",
 )
 
+ARGOCD = Program("argocd", "argocd", "github.com/argoproj/argo-cd/v3", ".")
+"""Controller and repository server in one program (`gomod/argocd/main.go`), told apart by the first argument."""
+
+SOURCE_CONTROLLER = Program(
+    "source-controller",
+    "source-controller",
+    "github.com/fluxcd/source-controller",
+    "github.com/fluxcd/source-controller",
+)
+
 
 def cache() -> Path:
     """The folder of what is built once for all runs."""
@@ -76,8 +87,8 @@ def cache() -> Path:
     return Path(chosen) if chosen else Path.home() / ".cache" / "quarterdeck-test"
 
 
-def build(program: Program) -> Path:
-    """Build a program unless it is there; returns its path. Raises `BuildFailed`.
+def build(program: Program, patience: float | None = None) -> Path:
+    """Build a program unless it is there; returns its path. Raises `BuildFailed`, also after `patience` seconds.
 
     Two builders at once do the work twice and both end well: each writes beside the goal and renames.
     """
@@ -94,18 +105,23 @@ def build(program: Program) -> Path:
     command = ["nice", "-n", "10", go, "build", "-p", "2", "-trimpath", "-mod=readonly", "-ldflags", flags.strip()]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
     try:
-        done = subprocess.run(
-            [*command, "-o", str(draft), program.package],
-            cwd=GOMOD / program.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        # A compiler may still write there for a moment when its builder was ended for being late.
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-build-", ignore_cleanup_errors=True) as scratch:
+            done = subprocess.run(
+                [*command, "-o", str(draft), program.package],
+                cwd=GOMOD / program.folder,
+                env={**environment, "GOTMPDIR": scratch},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=patience,
+            )
         if done.returncode:
             raise BuildFailed(f"{program.command} {program.version}: {done.stderr[-2000:]}")
         draft.rename(goal)
+    except subprocess.TimeoutExpired as late:
+        raise BuildFailed(f"{program.command} {program.version}: not built within {patience:g} s") from late
     finally:
         draft.unlink(missing_ok=True)
     return goal

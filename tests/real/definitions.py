@@ -23,6 +23,11 @@ def flux_and_argo() -> list[dict[str, Any]]:
     return _load(modules.fetch())
 
 
+def argo() -> list[dict[str, Any]]:
+    """The definitions of Argo CD's Application and AppProject alone. Raises `NotFetched`."""
+    return [definition for definition in flux_and_argo() if definition["spec"]["group"] == "argoproj.io"]
+
+
 def _load(files: list[Path]) -> list[dict[str, Any]]:
     # The C loader where there is one: Argo CD's Application alone is 400 kB.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.real import definitions
+from tests.real.argocd import ArgoLab
 from tests.real.docker_engine import DockerEngine
 from tests.real.flux import FluxLab
 from tests.real.git import GitServer
@@ -16,6 +17,7 @@ from tests.real.kube import KubeServer
 from tests.real.place import Place
 from tests.real.registry import Registry
 from tests.real.requires import need
+from tests.real.source_controller import SourceController
 from tests.real.ssh import SshServer
 from tests.real.swarm import REGISTRY_PORT, SWITCH, SwarmLab
 
@@ -139,3 +141,33 @@ def git(place: Place) -> Iterator[GitServer]:
     need("git")
     with GitServer(place) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def argocd_lab(place: Place) -> Iterator[ArgoLab]:
+    """The run's Argo CD and its own API server, as the last test left them. Tests want `argocd`."""
+    need("argocd")
+    with ArgoLab(place) as lab:
+        yield lab
+
+
+@pytest.fixture
+def argocd(argocd_lab: ArgoLab) -> ArgoLab:
+    """A live Argo CD; take an Application's name and a namespace of your own."""
+    argocd_lab.mend()
+    return argocd_lab
+
+
+@pytest.fixture(scope="session")
+def source_controller_process(place: Place, flux_lab: FluxLab) -> Iterator[SourceController]:
+    """The run's source-controller as the last test left it. Tests want `source_controller`."""
+    need("source-controller")
+    with SourceController(place, flux_lab.kube) as controller:
+        yield controller
+
+
+@pytest.fixture
+def source_controller(source_controller_process: SourceController, flux: FluxLab) -> SourceController:
+    """A live source-controller on the API server of `flux`, for sources with its label."""
+    source_controller_process.start()
+    return source_controller_process

@@ -85,6 +85,12 @@ class GitServer:
         self._git("-C", str(work), "push", "-q", "origin", branch)
         return self._git("-C", str(work), "rev-parse", "HEAD").strip()
 
+    def tag(self, repository: str, name: str) -> None:
+        """Tag the newest commit that `commit` made there."""
+        work = str(self._work / repository)
+        self._git("-C", work, "tag", name)
+        self._git("-C", work, "push", "-q", "origin", name)
+
     @staticmethod
     def _git(*argv: str) -> str:
         return run("git", *argv, environment=_IDENTITY)

@@ -2,6 +2,8 @@
 
 By default its tests are skipped with a sentence saying why. `QUARTERDECK_REQUIRE=swarm,docker,ssh,kubernetes,registry,flux` (or
 `all`) turns the skip into a failure for the servers it names: continuous integration must not pass by testing nothing.
+`all` means `argocd` and `source-controller` only where they were built: that takes long, and what they need can't be fetched
+everywhere.
 """
 
 import os
@@ -11,8 +13,9 @@ from functools import cache
 
 import pytest
 
+from tests.real.binaries import ARGOCD, SOURCE_CONTROLLER
 from tests.real.engine import why_no_engine
-from tests.real.prepare import why_no_flux, why_no_kubernetes
+from tests.real.prepare import why_no_argocd, why_no_flux, why_no_kubernetes, why_no_source_controller
 
 VARIABLE = "QUARTERDECK_REQUIRE"
 
@@ -41,7 +44,11 @@ _PROBES: dict[str, Callable[[], str]] = {
     "kubernetes": why_no_kubernetes,
     "flux": why_no_flux,
     "git": _why_no_git,
+    "argocd": why_no_argocd,
+    "source-controller": why_no_source_controller,
 }
+
+_WHERE_BUILT = {"argocd": ARGOCD, "source-controller": SOURCE_CONTROLLER}
 
 SERVERS = tuple(_PROBES)
 """The names `QUARTERDECK_REQUIRE` knows."""
@@ -51,7 +58,7 @@ def required() -> frozenset[str]:
     """The servers that must run, from the environment; raises `pytest.UsageError` for a name that is none."""
     names = {name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()}
     if "all" in names:
-        return frozenset(SERVERS)
+        return frozenset(name for name in SERVERS if name not in _WHERE_BUILT or _WHERE_BUILT[name].find())
     if unknown := names - set(SERVERS):
         raise pytest.UsageError(f"{VARIABLE}: unknown: {', '.join(sorted(unknown))}; known: {', '.join(SERVERS)}, all")
     return frozenset(names)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from console.engines.dispatch.clients import ClusterClients
-from console.engines.dispatch.constants import Reason
+from console.engines.dispatch.constants import Reason, Timing
 from console.engines.dispatch.dispatcher import Dispatcher
 from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import LocalTriggers
 from console.engines.dispatch.requests import ApplyRequest, Report, publishing
 from console.engines.dispatch.status_writer import StatusWriter
+from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import Operation, TargetRef, TriggerRef
+from console.engines.ports.applier import Objects
 from console.errors import JournalError
+from console.kit.timing import Clock
 from tests.engines.dispatch.reverser import EventLog, OneCluster
 from tests.engines.dispatch.world import SHOP, WANT, Simulated, eventually
 
@@ -47,11 +50,24 @@ class Log:
         self.lines.append(operation)
 
 
+class Ground(Protocol):
+    """What a console stands on: a cluster's API, a clock, tokens, durations."""
+
+    @property
+    def api(self) -> Objects: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def timing(self) -> Timing: ...
+
+
 class LocalConsole:
     """One process of the console on a cluster without the custom resources."""
 
-    def __init__(self, world: Simulated, trigger: LocalTrigger = TRIGGER) -> None:
-        self.world, self.trigger = world, trigger
+    def __init__(self, world: Ground, trigger: LocalTrigger = TRIGGER) -> None:
+        self.trigger = trigger
         clusters = OneCluster(world.api)
         self.clients = ClusterClients(clusters, world.clock, world.tokens, world.timing)
         self.declarations, self.log, self.events = Declarations(), Log(), EventLog()

@@ -1,0 +1,27 @@
+// Argo CD's application controller and repository server in one program, chosen by the first argument.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
+	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	programs := map[string]func() *cobra.Command{
+		"controller":  controller.NewCommand,
+		"repo-server": reposerver.NewCommand,
+	}
+	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "which one: controller or repo-server")
+		os.Exit(2)
+	}
+	command := programs[os.Args[1]]()
+	command.SetArgs(os.Args[2:])
+	if err := command.Execute(); err != nil {
+		os.Exit(1)
+	}
+}
