@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import sys
 from typing import TYPE_CHECKING
@@ -80,6 +81,8 @@ async def _connect_when(painted: asyncio.Event, runtime: Runtime, names: tuple[s
     await painted.wait()
     for module in _WIRE:
         await asyncio.to_thread(importlib.import_module, module)
+    # What the program itself is made of never becomes garbage; looking through it again and again would stop the screen.
+    gc.freeze()
     runtime.connect(names)
 
 
