@@ -20,7 +20,8 @@ def plan_lines(plan: Plan) -> list[str]:
             owner = f"  [{change.owner}]" if change.owner else ""
             lines.append(f"      {change.path}: {change.before} -> {change.after}{owner}")
         bound = ", ".join(f"{fact} {value}" for fact, value in step.precondition.items())
-        lines.append(f"      only if: {bound}")
+        if bound:
+            lines.append(f"      only if: {bound}")
     lines += [f"  ! {effect}" for effect in plan.effects]
     if plan.undo is not None:
         words = " ".join(f"{key}={value}" for key, value in plan.undo.arguments.items())

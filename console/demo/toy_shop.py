@@ -16,7 +16,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
 
     image: str = ""
     text: str = ""
-    uses: list[str] = []
+    uses: str = ""
     replicas: int = 1
 
 
@@ -141,9 +141,9 @@ def shop_graph() -> DesiredGraph:
     network = resource("network", "shop")
     prices = resource("config", "prices", {"text": "currency: EUR"})
     pages = resource("config", "pages", {"text": "language: en"})
-    ledger = resource("database", "ledger", {"image": "postgres:17", "uses": [network.ref("address")]})
-    tables = resource("job", "tables", {"image": "migrate:8", "uses": [ledger.ref("address")]})
-    behind = {"uses": [ledger.ref("address"), prices.ref("address")]}
+    ledger = resource("database", "ledger", {"image": "postgres:17", "uses": network.ref("address")})
+    tables = resource("job", "tables", {"image": "migrate:8", "uses": ledger.ref("address")})
+    behind = {"uses": join(ledger.ref("address"), ", ", prices.ref("address"))}
     catalogue = resource("service", "catalogue", {"image": "catalogue:3.1", "replicas": 2, **behind}, after=(tables,))
     checkout = resource("service", "checkout", {"image": "checkout:2.4", **behind}, after=(tables,))
     web = resource(
@@ -152,7 +152,7 @@ def shop_graph() -> DesiredGraph:
         {
             "image": "web:5",
             "text": join("catalogue at ", catalogue.ref("address"), ", checkout at ", checkout.ref("address")),
-            "uses": [pages.ref("address")],
+            "uses": pages.ref("address"),
             "replicas": 2,
         },
     )

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 from console.engines.graph import PlanStale, ReconcileError, Reconciler, Registry, Request
 from console.engines.graph.deciding import typed
@@ -16,11 +19,14 @@ from console.engines.graph.retries import BackoffFactory
 from console.engines.graph.telling import Listener
 from console.engines.ports.storage import ResourceStorage
 from console.errors import Refused, WorldMoved
+from console.kit.masking import MASK
+from console.kit.paths import ABSENT, get_path, set_path
 from console.kit.supervisor import cancel
 from console.kit.timing import Clock
 from console.model.graph import Action, Deployed, Identity
 from console.model.graph import Plan as GraphPlan
 from console.model.plan import Intent, Plan, PlanStep
+from console.model.refs import Ref
 from console.runtime.graph_log import HearsRun, RecordedKinds
 from console.runtime.graph_plans import keys_of, plan_of
 from console.runtime.ports import StepLog
@@ -118,6 +124,11 @@ class GraphWriter:
         left = [step for step in (*drawn.steps, *drawn.deletes) if step.action.writes]
         return False, ", ".join(str(step.identity) for step in left[:3])
 
+    async def raw(self, ref: Ref) -> dict[str, Any]:
+        """The records of what was made, in the order of their making, secrets masked."""
+        records = sorted(await self._storage.list_resources(self._project), key=lambda record: record.id)
+        return {"project": self._project, "resources": [_shown(record) for record in records]}
+
     async def _draw(self, verb: str) -> GraphPlan:
         graph = self._wanted.get(verb)
         if graph is None:
@@ -150,6 +161,15 @@ class GraphWriter:
             sources=record.sources,
         )
         return await traits.read(request) is None
+
+
+def _shown(record: Deployed) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(record)
+    for path in record.secret_paths:
+        if get_path(found, path) is not ABSENT:
+            set_path(found, path, MASK)
+    found["deps"] = [str(parent) for parent in record.deps]
+    return {key: value for key, value in found.items() if value and key != "secret_paths"}
 
 
 def _raise_unless_told(error: BaseException) -> None:

@@ -56,6 +56,7 @@ def plan_lines(plan: Plan, width: int = 80) -> list[Line]:
         if tree:
             lines += [set_line(pieces) for pieces in plan_tree(steps, width)]
             steps = [step for step in steps if step.changes or step.precondition]
+            lines += [Line()] if steps else []
         for step in steps:
             lines += step_lines(step)
     lines.append(Line())

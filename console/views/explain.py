@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from console.kit.masking import mask_text
 from console.kit.sanitize import sanitize
+from console.model.assembly import Assembly
 from console.model.connections import Connection, Phase
 from console.model.docker import Container, Node, Stack, SwarmObject, SwarmService, Task
 from console.model.health import Health
@@ -66,6 +67,8 @@ def _explain(resource: Resource, context: Context, neighbours: tuple[Resource, .
             return operation(resource, context)
         case Event():
             return event(resource, context)
+        case Assembly():
+            return assembly(resource)
         case _:
             return anything(resource)
 
@@ -85,6 +88,21 @@ def anything(resource: Resource) -> Three:
         formats.sentence(resource.reason) or "The platform gives no reason.",
         "Its YAML and its events say more.",
     )
+
+
+def assembly(resource: Assembly) -> Three:
+    """A graph as a whole: how much of it is there, and that both ways lead through a plan."""
+    name, parts = words.title(resource), formats.counted(resource.wanted, "part")
+    if resource.made == 0:
+        return f"Nothing of {name} is there.", f"It would have {parts}.", "A plan shows the order in which they would be made."
+    if resource.made < resource.wanted:
+        missing = resource.wanted - resource.made
+        return (
+            f"{resource.made} of {parts} of {name} are there.",
+            f"{missing} {'is' if missing == 1 else 'are'} still to be made, or gone already.",
+            "Making it again makes only what is missing.",
+        )
+    return f"All {parts} of {name} are there.", "It is as it should be.", "A plan shows the order in which they would go."
 
 
 def connection(resource: Connection, context: Context) -> Three:

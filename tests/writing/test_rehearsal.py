@@ -294,6 +294,17 @@ def _renewed(step: PlanStep) -> PlanStep:
 
 
 @pytest.mark.looptime
+async def test_what_the_engine_has_on_record_can_be_read(tmp_path: Path) -> None:
+    async with stage(tmp_path) as at:
+        await at.run(REHEARSE)
+        (writer,) = at.writers(at.rehearsal.ref)
+        raw = await writer.raw(at.rehearsal.ref)  # type: ignore[attr-defined]
+        web = next(item for item in raw["resources"] if item["name"] == "web")
+        assert web["input"]["text"] == "catalogue at catalogue.shop, checkout at checkout.shop"
+        assert web["deps"] == ["config/pages", "service/catalogue", "service/checkout"]
+
+
+@pytest.mark.looptime
 async def test_the_row_counts_the_parts_that_are_there(tmp_path: Path) -> None:
     async with stage(tmp_path) as at:
         await at.run(REHEARSE)

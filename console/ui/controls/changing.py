@@ -22,7 +22,7 @@ from console.ui.screens.plan import PlanScreen
 if TYPE_CHECKING:
     from console.ui.screens.main import MainScreen
 
-_DIFF = ("correct", "apply", "sync", "deploy", "reconcile")
+_DIFF = ("correct", "apply", "sync", "deploy", "reconcile", "rehearse")
 
 
 def _is_held(resource: Resource | None) -> bool:
