@@ -42,6 +42,9 @@ _SLOW = 0.35
 """A write to the terminal that takes longer than this means a slow line."""
 
 
+_OPENS_LINE = ("command", "filter")
+
+
 class ConsoleApp(App[None], inherit_bindings=False):
     """The console over a runtime of the shape of :class:`~console.ui.ports.ConsoleRuntime`.
 
@@ -92,7 +95,8 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self._make_handlers()
         for action in self.registry.all():
             for key in action.keys:
-                self.bind(key, f"run('{action.id}')", description=action.title, show=False)
+                # What opens the line to type into acts before the next key is looked at: it is meant for that line.
+                self._bindings.bind(key, f"run('{action.id}')", action.title, show=False, priority=action.id in _OPENS_LINE)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that don't know them."""
@@ -317,4 +321,7 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Our keys belong to the main screen; dialogs have their own."""
-        return not (action == "run" and self.screen is not self.main) if self.screen_stack else True
+        if action != "run" or not self.screen_stack:
+            return True
+        typing = self.screen is self.main and parameters[0] in _OPENS_LINE and self.main.prompt.mode != ""
+        return self.screen is self.main and not typing
