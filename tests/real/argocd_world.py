@@ -31,8 +31,8 @@ GATE = "gate"
 """A Pod that a slow commit wants to have ended before anything is applied; nothing here runs Pods."""
 
 JANE = {"username": "jane"}
-SOON = {"limit": 1, "backoff": {"duration": "2s", "factor": 1, "maxDuration": "2s"}}
-"""One more try, two seconds later."""
+SOON = {"limit": 1, "backoff": {"duration": "4s", "factor": 1, "maxDuration": "4s"}}
+"""One more try, four seconds later."""
 
 
 class RealArgo:

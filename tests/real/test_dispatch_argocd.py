@@ -180,8 +180,14 @@ async def test_a_sync_window_holds_an_operation_until_it_opens(argo: RealArgo) -
     assert "window" in held.message
     assert not await argo.applied()
     await asyncio.to_thread(kube.merge, project, {"spec": {"syncWindows": None}})
-    await argo.patch({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
-    assert (await argo.end(started)).outcome is Outcome.SUCCEEDED
+
+    async def opened() -> bool:
+        # A waiting operation is looked at again when its Application changes, not when the project does.
+        await argo.patch({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
+        return (await argo.look(started)).outcome is Outcome.SUCCEEDED
+
+    await eventually(opened, every=1)
+    assert await argo.applied()
 
 
 @pytest.mark.scenario("dispatch:AC23", "dispatch:A13")

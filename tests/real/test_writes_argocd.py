@@ -1,0 +1,115 @@
+"""Daily writes through the write path on a real Argo CD, which answers them itself."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from console.demo.config_files import Endpoint
+from console.errors import Refused
+from console.model.operations import State
+from console.model.refs import Ref
+from tests.contract.write_desk import Cluster, WriteDesk
+from tests.engines.dispatch.world import eventually
+from tests.real.argocd import NAMESPACE, ArgoLab
+from tests.real.argocd_world import RealArgo, real_argo
+from tests.real.git import GitServer
+
+REFRESH = "argocd.argoproj.io/refresh"
+
+
+class Daily:
+    """An Application, what it is in the console, and the write path."""
+
+    def __init__(self, world: RealArgo, ref: Ref, desk: WriteDesk) -> None:
+        self.world = world
+        self.ref = ref
+        self.desk = desk
+
+    async def next_second(self) -> None:
+        """Argo CD says in whole seconds when an operation began; two of one second look like one."""
+        began = (await self.world.state())["startedAt"]
+        await eventually(lambda: f"{self.world.clock.now():%Y-%m-%dT%H:%M:%SZ}" > began)
+
+
+@pytest.fixture
+async def daily(argocd: ArgoLab, git: GitServer, tmp_path: Path) -> AsyncIterator[Daily]:
+    """An Application that Argo CD has compared, and nobody has synced."""
+    kube = argocd.kube
+    endpoint = Endpoint(name="real", kind="kubernetes", url=kube.url, token=kube.token())
+    headers = {"Authorization": f"Bearer {kube.token()}"}
+    trust = ssl.create_default_context(cafile=kube.authority)
+    async with (
+        real_argo(argocd, git) as world,
+        httpx.AsyncClient(base_url=kube.url, headers=headers, verify=trust, timeout=30, trust_env=False) as client,
+    ):
+        await world.begin()
+        uid = (await world.app())["metadata"]["uid"]
+        ref = Ref("cluster", "Application", NAMESPACE, world.name.name, uid)
+        cluster = Cluster(client, endpoint, NAMESPACE, str(kube.authority), "real")
+        async with cluster.desk(ref, tmp_path) as desk:
+            yield Daily(world, ref, desk)
+
+
+async def test_a_sync_is_over_when_argo_cd_says_so_and_a_rollback_goes_to_the_deployment_before(daily: Daily) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    first = (await world.app())["status"]["sync"]["revision"]
+    record = await desk.do("sync", ref)
+    assert (record.state, await world.applied()) == (State.SUCCEEDED, True)
+    second = await world.push()
+    await daily.next_second()
+    assert (await desk.do("sync", ref, prune="true")).state is State.SUCCEEDED
+    state = await world.state()
+    assert (state["syncResult"]["revision"], state["operation"]["sync"]["prune"]) == (second, True)
+    await world.until(lambda app: len(app["status"]["history"]) == 2)
+    await daily.next_second()
+    assert (await desk.do("rollback", ref)).state is State.SUCCEEDED
+    assert (await world.state())["syncResult"]["revision"] == first
+
+
+async def test_a_refresh_is_over_when_argo_cd_has_taken_the_request_away(daily: Daily) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    for verb in ("refresh", "hard-refresh"):
+        commit = await world.push()
+        assert (await desk.do(verb, ref)).state is State.SUCCEEDED
+        app = await world.app()
+        assert REFRESH not in (app["metadata"].get("annotations") or {})
+        assert app["status"]["sync"] | {"status": "OutOfSync", "revision": commit} == app["status"]["sync"]
+    assert not await world.applied()
+
+
+async def test_a_sync_that_fails_is_told_in_argo_cds_words_and_one_of_somebody_else_is_terminated(daily: Daily) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    await world.push(broken=True)
+    record = await desk.do("sync", ref)
+    assert record.state is State.FAILED
+    assert "Failed" in record.message
+    assert await world.applied(), "what it applied before stays"
+    await world.user_syncs(await world.push(slow=True))
+    await eventually(world.gate)
+    with pytest.raises(Refused, match="is under way"):
+        await desk.do("sync", ref)
+    assert (await desk.do("terminate", ref)).state is State.SUCCEEDED
+    state = await world.state()
+    assert (state["phase"], state["message"]) == ("Failed", "Operation terminated")
+    assert not await world.gate()
+
+
+async def test_automated_sync_goes_on_works_and_goes_off_again(daily: Daily) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    record = await desk.do("automated-on", ref)
+    assert record.state is State.SUCCEEDED
+    state = await world.until_phase("Succeeded")
+    assert state["operation"]["initiatedBy"] == {"automated": True}
+    with pytest.raises(Refused, match="syncs by itself and would undo a rollback"):
+        await desk.do("rollback", ref)
+    assert (await desk.undo(ref)).state is State.SUCCEEDED
+    newer = await world.push()
+    assert (await desk.do("refresh", ref)).state is State.SUCCEEDED
+    app = await world.app()
+    assert (app["status"]["sync"]["status"], app["status"]["sync"]["revision"]) == ("OutOfSync", newer)
+    assert "operation" not in app
