@@ -25,14 +25,14 @@ from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
 from console.runtime.hold_notes import asked, read_note
 
 LOCAL_VERBS = {"Kustomization": ("apply", "hold", "release"), "Application": ("apply",)}
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_WHY = {
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+WHY = {
     Reason.CATCH_UP: "the applier may be behind a commit that is known",
     Reason.FOREIGN_COMMIT: "the branch moved to a commit that was not written from here",
     Reason.REFUSAL: "the unchanged commit is applied again to take back a live edit",
     Reason.REPAIR: "the unchanged commit is applied again because the cluster's last state is uncertain",
 }
-_HINTS = {
+HINTS = {
     ConditionReason.SOURCE_MISMATCH: "Correct url or branch of the trigger in the fleet file, or repoint the source.",
     ConditionReason.AUTOMATED_SYNC_ENABLED: "Turn automated sync off first: it would apply whatever is newest.",
     ConditionReason.SUSPEND_OWNED_ELSEWHERE: "Take spec.suspend out of the manifest that sets it.",
@@ -50,7 +50,7 @@ async def plan_local(engine: ClusterEngine, trigger: LocalTrigger, intent: Inten
         return await _release(engine, trigger, intent)
     verdict = await engine.local.validate(trigger)
     if not verdict.ok:
-        raise Refused(f"{trigger.key} can't be driven: {verdict.message}", _HINTS.get(verdict.reason, ""))
+        raise Refused(f"{trigger.key} can't be driven: {verdict.message}", HINTS.get(verdict.reason, ""))
     if intent.verb == "hold":
         return await _hold(engine, trigger, intent, clock)
     return await _apply(engine, trigger, intent, verdict)
@@ -66,18 +66,18 @@ async def _read(engine: ClusterEngine, trigger: LocalTrigger) -> dict[str, Any]:
 
 async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, verdict: Verdict) -> Plan:
     raw = await _read(engine, trigger)
-    head = await _head(engine, trigger, raw, verdict)
+    head = await source_head(engine, raw, verdict)
     commit = intent.arguments.get("commit", "") or head
-    if not _COMMIT.fullmatch(commit):
+    if not COMMIT.fullmatch(commit):
         raise Refused(f"{commit or 'nothing'!r} is no commit.", "Give the full hash, 40 or 64 hex digits.")
-    reason = _reason(trigger, intent)
+    reason = asked_reason(intent, consents=trigger.revert_refused_edits)
     record = read_local(raw)
     if record.operation is not None and record.operation.in_flight:
         raise Refused(f"An operation with {describe_commit(record.operation.commit)} is in flight.", "Wait for its end.")
     intent = resolved(intent, commit=commit, because=reason.value)
     ref = intent.targets[0]
     flux = trigger.kind == KUSTOMIZATIONS.kind
-    applied = _applied(raw, flux)
+    applied = applied_commit(raw, flux)
     if flux and not (record.holding and suspended(raw)):
         raise Refused(f"{trigger.key} is not held: only what is held is applied commit by commit.", "Hold it first (H).")
     if flux and head != commit:
@@ -105,43 +105,44 @@ async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, v
     return Plan(
         intent=intent,
         steps=steps,
-        effects=(*_apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {_WHY[reason]}."),
+        effects=(*apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {WHY[reason]}."),
         no_undo="apply the commit of before to go back",
     )
 
 
-def _reason(trigger: LocalTrigger, intent: Intent) -> Reason:
+def asked_reason(intent: Intent, *, consents: bool) -> Reason:
+    """Why an apply is asked for, lawful or :class:`Refused`. ``consents``: live edits may be reverted."""
     given = intent.arguments.get("because", Reason.CATCH_UP.value)
-    lawful = {reason.value.lower(): reason for reason in _WHY}
+    lawful = {reason.value.lower(): reason for reason in WHY}
     reason = lawful.get(given.lower().replace("-", "").replace("_", ""))
     if reason is None:
-        raise Refused(f"{given!r} is no reason for an apply.", f"One of {', '.join(item.value for item in _WHY)}.")
-    if reason is Reason.REFUSAL and not trigger.revert_refused_edits:
+        raise Refused(f"{given!r} is no reason for an apply.", f"One of {', '.join(item.value for item in WHY)}.")
+    if reason is Reason.REFUSAL and not consents:
         raise Refused(
             "This trigger does not consent to have live edits reverted.", "Declare revert_refused_edits in the fleet file."
         )
     return reason
 
 
-async def _head(engine: ClusterEngine, trigger: LocalTrigger, raw: dict[str, Any], verdict: Verdict) -> str:
-    """The commit that the source has now; "" if it can't be told."""
-    if trigger.kind != KUSTOMIZATIONS.kind:
-        return commit_of(text(raw, "status", "sync", "revision")) or ""
+async def source_head(engine: ClusterEngine, raw: dict[str, Any], verdict: Verdict) -> str:
+    """The commit that an applier's source has now; "" if it can't be told."""
     repository = verdict.source.git_repository if verdict.source else None
     if repository is None:
-        return ""
+        return commit_of(text(raw, "status", "sync", "revision")) or ""
     source = await engine.objects.get(GIT_REPOSITORIES, repository.namespace, repository.name)
     return commit_of(text(source, "status", "artifact", "revision")) or ""
 
 
-def _applied(raw: dict[str, Any], flux: bool) -> str:
+def applied_commit(raw: dict[str, Any], flux: bool) -> str:
+    """The commit that an applier applied last; "" if there is none."""
     if flux:
         return commit_of(text(raw, "status", "lastAppliedRevision")) or ""
     history = field(raw, "status", "history") or []
     return commit_of(str(history[-1].get("revision", ""))) or "" if history else ""
 
 
-def _apply_effects(raw: dict[str, Any], flux: bool, again: bool) -> tuple[str, ...]:
+def apply_effects(raw: dict[str, Any], flux: bool, again: bool) -> tuple[str, ...]:
+    """What else an apply does, in sentences. ``again``: the commit is applied already."""
     said = []
     if again:
         said.append("This commit is applied already.")
@@ -229,5 +230,5 @@ def resolved(intent: Intent, **arguments: str) -> Intent:
 def refused(error: DispatchError) -> Refused:
     """A dispatch error as the write path says it."""
     reason = getattr(error, "reason", None)
-    hint = _HINTS.get(reason, "") if isinstance(reason, ConditionReason) else ""
+    hint = HINTS.get(reason, "") if isinstance(reason, ConditionReason) else ""
     return Refused(error.message, error.hint or hint)

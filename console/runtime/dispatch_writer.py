@@ -10,7 +10,7 @@ from console.engines.dispatch.faults import DispatchError, StaleError
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.requests import Report
 from console.engines.dispatch.revisions import text
-from console.engines.dispatch.types import Operation, TargetRef
+from console.engines.dispatch.types import ApplierKey, Binding, Operation, TargetRef, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
 from console.kit.timing import Clock
@@ -22,6 +22,30 @@ from console.runtime.dispatch_phases import Seen, argo_phases, flux_phases
 from console.runtime.dispatch_plans import LOCAL_VERBS, plan_local, refused
 from console.runtime.hold_notes import note_patch
 from console.runtime.lease_plans import LEASE_VERBS, plan_lease
+
+
+async def ask(
+    engine: ClusterEngine, ref: TriggerRef, key: ApplierKey, binding: Binding, step: PlanStep, targets: tuple[TargetRef, ...]
+) -> str:
+    """Ask the dispatcher for the apply of ``step``; returns when it is on its way.
+
+    :raises DispatchError: nothing was asked.
+    """
+    first: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+
+    def heard(report: Report) -> None:
+        if not first.done():
+            first.set_result(report)
+
+    engine.operations.pop(ref.key, None)
+    commit, reason = str(step.request["commit"]), Reason(str(step.request["reason"]))
+    engine.request(ref, key, binding, commit, reason, targets, report=heard)
+    report = await first
+    if report.error is not None:
+        raise report.error
+    if report.outcome is RequestOutcome.CURRENT:
+        return "the commit is applied already; nothing was asked"
+    return f"asked with the token {report.operation.token if report.operation else ''}"
 
 
 class DispatchWriter:
@@ -112,29 +136,8 @@ class DispatchWriter:
 
     async def _apply(self, step: PlanStep) -> str:
         trigger = self._declared()
-        first: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
-
-        def heard(report: Report) -> None:
-            if not first.done():
-                first.set_result(report)
-
-        self._engine.operations.pop(trigger.ref.key, None)
-        self._engine.request(
-            trigger.ref,
-            trigger.key,
-            trigger.binding,
-            str(step.request["commit"]),
-            Reason(str(step.request["reason"])),
-            (TargetRef(trigger.namespace, trigger.name),),
-            report=heard,
-        )
-        report = await first
-        if report.error is not None:
-            raise report.error
-        if report.outcome is RequestOutcome.CURRENT:
-            return "the commit is applied already; nothing was asked"
-        token = report.operation.token if report.operation else ""
-        return f"asked with the token {token}"
+        targets = (TargetRef(trigger.namespace, trigger.name),)
+        return await ask(self._engine, trigger.ref, trigger.key, trigger.binding, step, targets)
 
     async def _hold(self, step: PlanStep) -> str:
         trigger = self._declared()

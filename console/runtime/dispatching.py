@@ -18,6 +18,7 @@ from console.model.kubernetes import Event
 from console.model.refs import Ref
 from console.model.resource import Upserted
 from console.runtime.cluster_engine import ClusterEngine
+from console.runtime.custom_dispatch import CustomWriter
 from console.runtime.dispatch_writer import DispatchWriter
 from console.runtime.live_objects import HasObjects, LiveObjects
 from console.runtime.store import Store
@@ -107,13 +108,14 @@ class Dispatching:
         for engine in engines:
             await engine.stop()
 
-    def writer(self, ref: Ref) -> DispatchWriter | None:
+    def writer(self, ref: Ref) -> DispatchWriter | CustomWriter | None:
         """What the engine can do with this object; None if it has nothing to do with it."""
         engine = self.engines.get(ref.connection)
         if engine is None:
             return None
         if ref.kind in CUSTOM_KINDS:
-            return DispatchWriter(engine, None, self._clock, self._identity)
+            trigger_ref = TriggerRef(ref.kind, ref.namespace, ref.name)
+            return CustomWriter(engine, trigger_ref, self._clock, self._identity)
         trigger = engine.find(ref.kind, ref.namespace, ref.name)
         return DispatchWriter(engine, trigger, self._clock, self._identity) if trigger is not None else None
 

@@ -136,3 +136,19 @@ async def test_a_lease_that_could_not_be_taken_is_not_taken_later(demo: DemoFlee
     assert not engine.leadership.held and not engine.claims
     assert lease(demo) == {}
     assert await console.commands.wait(await console.commands.run(plan, plan.confirmation)) is State.SUCCEEDED
+
+
+async def test_only_the_engine_applies_a_commit_for_a_trigger_and_its_record_says_so(demo: DemoFleet, console: Runtime) -> None:
+    with pytest.raises(Refused, match="This console is not the engine"):
+        await console.commands.plan(Intent(verb="apply", targets=(PAYMENTS,)))
+    assert await done(console, "take-over", PAYMENTS) is State.SUCCEEDED
+    plan = await console.commands.plan(Intent(verb="apply", targets=(PAYMENTS,), arguments={"because": "Repair"}))
+    assert "For team-b/payments-eu." in plan.effects
+    assert await console.commands.wait(await console.commands.run(plan, plan.confirmation)) is State.SUCCEEDED
+    trigger = demo.world.clusters["borealis"].store.find("ArgoCDTrigger", PAYMENTS.namespace, PAYMENTS.name)
+    assert trigger is not None
+    record = trigger["status"]["operation"]
+    assert (record["outcome"], record["commit"], record["reason"]) == ("Succeeded", plan.steps[0].request["commit"], "Repair")
+    assert await done(console, "hand-back", PAYMENTS) is State.SUCCEEDED
+    with pytest.raises(Refused, match="This console is not the engine"):
+        await console.commands.plan(Intent(verb="apply", targets=(PAYMENTS,)))
