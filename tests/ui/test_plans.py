@@ -6,7 +6,7 @@ import pytest
 from textual import events
 from textual.widgets import Button, Input
 
-from console.errors import Refused
+from console.errors import JournalError, Refused
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
 from console.runtime.refusals import MovedOn
@@ -15,7 +15,7 @@ from console.ui.screens import plan as plan_module
 from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
-from console.ui.widgets.bar import Bar
+from console.ui.widgets.bar import Bar, Note
 from console.ui.widgets.text_pane import TextPane
 from tests.ui.fleet import API, SHOP
 from tests.ui.screen import Shown, shown
@@ -211,6 +211,20 @@ async def test_holding_asks_for_a_reason_first() -> None:
         await screen.press("enter", "enter")
         dialog = await screen.dialog(PlanScreen)
         assert dialog.plan.intent.reason == "INC-4211"
+
+
+async def test_a_long_refusal_is_read_to_its_end_and_the_buttons_stay() -> None:
+    why = "The disk of the journal /home/operator/.local/state/quarterdeck/journal.sqlite3 is full."
+    async with shown(80, 24) as screen:
+        dialog = await _plan(screen, API, "R")
+        screen.runtime.commands.refusal = JournalError(why, "Free some space: nothing is written to any target before.")
+        await screen.press("y")
+        answer = dialog.query_one("#answer", Note)
+        await screen.until(lambda: answer.size.height > 1)
+        seen = " ".join("".join(segment.text for segment in answer.render_line(y)) for y in range(answer.size.height))
+        assert "target before." in " ".join(seen.split())
+        cancel = dialog.query_one("#cancel")
+        assert cancel.region.height == 1 and cancel.region.bottom < 24
 
 
 async def test_a_diff_only_shows_the_plan() -> None:

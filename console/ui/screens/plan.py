@@ -22,7 +22,7 @@ from console.model.plan import Plan, Strength
 from console.runtime.refusals import MovedOn
 from console.ui.plan_text import headline, plan_lines, question
 from console.ui.text import Line, Part, line
-from console.ui.widgets.bar import Bar
+from console.ui.widgets.bar import Bar, Note
 from console.ui.widgets.text_pane import TextPane
 
 GRACE = 0.4
@@ -81,7 +81,7 @@ class PlanScreen(ModalScreen[str]):
         with Vertical(id="box"):
             yield Bar(id="headline")
             yield TextPane(id="steps")
-            yield Bar(id="answer")
+            yield Note(id="answer")
             with Horizontal(id="confirm"):
                 yield Bar(id="space")
                 yield TypedConfirmation(compact=True, id="typed")
@@ -95,8 +95,12 @@ class PlanScreen(ModalScreen[str]):
 
     def on_resize(self, event: events.Resize) -> None:
         """However long the plan is, the answer stays on the screen."""
-        self.query_one("#steps", TextPane).leave_room(event.size.height, 10)
-        self.call_after_refresh(self._fit)
+        self._fit(event.size.height)
+        self.call_after_refresh(self._lay_out)
+
+    def _fit(self, height: int) -> None:
+        answer = self.query_one("#answer", Note)
+        self.query_one("#steps", TextPane).leave_room(height, 9 + answer.rows(answer.size.width))
 
     @property
     def can_run(self) -> bool:
@@ -119,9 +123,10 @@ class PlanScreen(ModalScreen[str]):
         if note is None and self._confirm is not None and plan.steps:
             locked = self._locked()
             note = line(Part(locked, "warn"), Part("  W arms it." if self._arm and locked else "", "key")) if locked else None
-        self.query_one("#answer", Bar).put(note.parts if note else question(plan) if self.can_run else ())
+        self.query_one("#answer", Note).put(note.parts if note else question(plan) if self.can_run else ())
+        self._fit(self.size.height)
 
-    def _fit(self) -> None:
+    def _lay_out(self) -> None:
         pane = self.query_one("#steps", TextPane)
         pane.put(plan_lines(self.plan, max(pane.room, 30)), keep_place=True)
 

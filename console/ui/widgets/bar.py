@@ -9,11 +9,12 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console.ui.text import Part, width
+from console.ui.text import Line, Part, width, wrap
 from console.ui.tones import COMPONENTS, TONE_CSS, Tones
 
 
@@ -81,3 +82,31 @@ class Bar(Widget):
                 self.post_message(self.Pressed(part.action))
                 return
             start = end
+
+
+class Note(Bar):
+    """A sentence between other widgets: as many lines as it needs, so that the way out at its end is never cut off."""
+
+    DEFAULT_CSS = "Note { height: auto; }"
+
+    def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
+        """Show these parts; ``right`` ones follow the left ones."""
+        super().put((*left, *right))
+        self.refresh(layout=True)
+
+    def rows(self, room: int) -> int:
+        """How many lines it takes in a width of ``room`` cells."""
+        return len(self._wrapped(room))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Textual's question for ``height: auto``."""
+        return self.rows(width)
+
+    def render_line(self, y: int) -> Strip:
+        """One of the lines."""
+        ground, lines = self.rich_style, self._wrapped(self.size.width)
+        parts = lines[y] if y < len(lines) else ()
+        return Strip(self._segments(parts, ground)).crop_extend(0, self.size.width, ground)
+
+    def _wrapped(self, room: int) -> list[tuple[Part, ...]]:
+        return list(wrap(Line(self._left), room))
