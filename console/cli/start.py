@@ -43,8 +43,8 @@ async def open_screen(options: Options, outside: Outside) -> int:
             low_bandwidth=settings.look.bandwidth == "low",
             on_painted=painted.set,
         )
-        if at.runtime.company:
-            app.problems.insert(0, at.runtime.company)
+        if at.runtime.only_reads:
+            app.problems.insert(0, at.runtime.only_reads)
         if at.demo and not options.demo:
             # Before all else: what is shown must not be taken for real.
             app.problems.insert(0, "Nothing to connect to was found: this is the demo fleet.")

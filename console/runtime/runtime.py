@@ -88,8 +88,8 @@ class Runtime:
             protected_minutes=settings.safety.arm_minutes_protected,
             changed=self._show_arming,
         )
-        self.company = ""
-        """That another console of this account writes, so that this one only reads; "" if it does not."""
+        self.only_reads = ""
+        """Why this console can only read (another one of this account writes, the journal is unusable); "" if it may write."""
         self.history: History | None = None
         self.dispatching: Dispatching | None = None
         self._commands: Commands | None = None
@@ -318,13 +318,16 @@ class Runtime:
                 self._state / "journal.sqlite3", self.clock, whoami(os.environ), engines=not self._read_only
             )
         except QuarterdeckError as error:
-            return error.sentence() if isinstance(error, JournalError) else str(error)
+            if not self._read_only:
+                self.only_reads = error.sentence()
+                self.arming.forbid(error.message, error.hint)
+            return error.sentence()
         stack.push_async_callback(self.journal.close)
         if not self._read_only:
             try:
                 self.journal.check_writable()
             except JournalError as error:
-                self.company = error.sentence()
+                self.only_reads = error.sentence()
                 self.arming.forbid(error.message, error.hint)
         try:
             await self.journal.retain(self.settings.journal.keep_days)

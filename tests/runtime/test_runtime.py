@@ -13,7 +13,7 @@ from console.config.fleet import Fleet
 from console.config.settings import Settings
 from console.errors import LoginExpired, NotServed, Refused, Unreachable
 from console.kit.timing import LoopClock
-from console.model.connections import Phase
+from console.model.connections import Connection, Phase
 from console.model.kubernetes import Event, Pod, Trigger
 from console.model.operations import Operation, State
 from console.model.refs import Ref
@@ -176,3 +176,15 @@ async def test_with_a_state_folder_there_is_a_journal_and_identities_are_remembe
         await asyncio.sleep(1)
         assert console.journal is not None
     assert "uid-1" in (tmp_path / "identities.json").read_text()
+
+
+async def test_a_damaged_journal_is_told_at_once_and_forbids_arming_while_reading_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite3").write_text("no database, by no means one, however long one looks at it", encoding="utf-8")
+    target = Target(name="prod", make_backend=Scripted)
+    async with Runtime(Settings(), Fleet(), [target], clock=LoopClock(START), state=tmp_path) as console:
+        await asyncio.sleep(1)
+        assert "is damaged" in console.only_reads and "Move it away" in console.only_reads
+        with pytest.raises(Refused, match="is damaged"):
+            console.arming.arm("prod")
+        (connection,) = console.store.of("Connection").values()
+        assert isinstance(connection, Connection) and connection.phase.fresh
