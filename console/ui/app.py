@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from rich.console import RenderableType
 from textual import events
 from textual.app import App
 from textual.binding import BindingType
@@ -149,6 +150,11 @@ class ConsoleApp(App[None], inherit_bindings=False):
         if self.problems:
             more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
             self.main.say(self.problems[0] + more, "warn")
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave: nothing is drawn any more from here on."""
+        self.main.hear_no_more()
+        super().exit(result, return_code, message)
 
     def _signalled(self, code: int) -> None:
         """Leave in good order: the runtime finishes and journals the step at hand, the terminal is restored."""

@@ -93,10 +93,13 @@ class MainScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         """Look at nothing any more."""
-        self._bridge.close()
-        self._detail_bridge.close()
-        self._tally_bridge.close()
+        self.hear_no_more()
         self._end_look()
+
+    def hear_no_more(self) -> None:
+        """Take no more changes: what they would be shown in is about to go, while the targets live on for a moment."""
+        for bridge in (self._bridge, self._detail_bridge, self._tally_bridge):
+            bridge.close()
 
     # -- the parts
 
