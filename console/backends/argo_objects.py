@@ -105,7 +105,6 @@ class OperationState(Wire):
     message: str | None = None
     started_at: str | None = None
     finished_at: str | None = None
-    retry_count: int | None = None
     operation: WireOperation | None = None
     sync_result: SyncResult | None = None
 
@@ -115,7 +114,6 @@ class Deployed(Wire):
 
     revision: str | None = None
     revisions: list[str] | None = None
-    deployed_at: str | None = None
 
 
 class ApplicationCondition(Wire):
@@ -134,7 +132,6 @@ class ApplicationStatus(Wire):
     operation_state: OperationState | None = None
     history: list[Deployed] | None = None
     conditions: list[ApplicationCondition] | None = None
-    reconciled_at: str | None = None
 
 
 class WireApplication(Wire):

@@ -142,7 +142,6 @@ class SwarmCluster(Part):
 class SwarmInfo(Part):
     """``Swarm`` of ``/info``."""
 
-    local_node_state: str | None = None
     control_available: bool = False
     node_id: str | None = msgspec.field(default=None, name="NodeID")
     error: str | None = None

@@ -26,7 +26,6 @@ class KustomizationSpec(FluxSpec):
     path: str | None = None
     source_ref: NameRef | None = None
     depends_on: list[NameRef] | None = None
-    target_namespace: str | None = None
 
 
 class KustomizationStatus(FluxStatus):
@@ -71,7 +70,6 @@ class ReleaseSnapshot(Wire):
 
     chart_name: str | None = None
     chart_version: str | None = None
-    app_version: str | None = None
     version: int | None = None
     status: str | None = None
 

@@ -20,7 +20,6 @@ from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
 SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
-SUSPENDABLE = ("Kustomization", "HelmRelease", *SOURCES)
 FORCE_AT, RESET_AT = "reconcile.fluxcd.io/forceAt", "reconcile.fluxcd.io/resetAt"
 # The controllers that put a Git manifest's fields onto an object: what they own comes back at the next reconciliation.
 APPLIERS = (

@@ -52,7 +52,6 @@ class RestartPolicy(Part):
 
     condition: str | None = None
     delay: int | None = None
-    max_attempts: int | None = None
 
 
 class Platform(Part):

@@ -106,7 +106,6 @@ class WorkloadStatus(Conditions):
     replicas: int | None = None
     ready_replicas: int | None = None
     updated_replicas: int | None = None
-    available_replicas: int | None = None
     desired_number_scheduled: int | None = None
     number_ready: int | None = None
     updated_number_scheduled: int | None = None

@@ -99,8 +99,6 @@ class ApiResource(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     namespaced: bool = False
     verbs: tuple[str, ...] = ()
-    short_names: tuple[str, ...] | None = None
-    categories: tuple[str, ...] | None = None
 
 
 class ResourceList(msgspec.Struct, frozen=True):

@@ -62,11 +62,6 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
         """Slots that are as they should be."""
         return self.completed if self.native_job else self.running + self.completed
 
-    @property
-    def replicas_text(self) -> str:
-        """``3/4``, for jobs completed of the total."""
-        return f"{self.completed if self.job and self.completed else self.done}/{self.desired}"
-
 
 class Convergence(msgspec.Struct, frozen=True):
     """The verdict, why, and after how many seconds it may change by the mere passing of time (None: it won't)."""

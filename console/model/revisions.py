@@ -18,11 +18,3 @@ def commit_of(revision: str) -> str:
         return tail.lower()
     tail = revision.rpartition("/")[2]
     return tail.lower() if _HEX.fullmatch(tail) else revision
-
-
-def branch_of(revision: str) -> str:
-    """The branch or tag that a published revision names; empty when it names none."""
-    head, at, _ = revision.rpartition("@")
-    if not at:
-        head = revision.rpartition("/")[0]
-    return head.removeprefix("refs/heads/").removeprefix("refs/tags/")

@@ -25,11 +25,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation | None = None
 
     @property
-    def asked_nothing(self) -> bool:
-        """Whether no operation was started."""
-        return self.operation is None
-
-    @property
     def last(self) -> bool:
         """Whether no other report of this request follows."""
         return self.operation is None or not self.operation.in_flight
