@@ -11,10 +11,11 @@ from console.engines.dispatch.constants import DEFAULT_CLUSTER, Outcome
 from console.engines.dispatch.faults import DispatchError, StaleError
 from console.engines.dispatch.judgement import ReferenceState
 from console.engines.dispatch.resources import TriggerView
-from console.engines.dispatch.revisions import describe_commit, text
+from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.types import Binding, TargetRef, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, WorldMoved
+from console.kit.dig import text
 from console.kit.timing import Clock
 from console.model.operations import State, StepView
 from console.model.plan import FieldChange, Intent, Plan, PlanStep

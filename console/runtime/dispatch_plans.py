@@ -15,10 +15,11 @@ from console.engines.dispatch.faults import DispatchError
 from console.engines.dispatch.flux_reading import suspend_owners, suspended
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning
-from console.engines.dispatch.revisions import commit_of, describe_commit, field, text
+from console.engines.dispatch.revisions import commit_of, describe_commit
 from console.engines.dispatch.types import Verdict
 from console.engines.ports.applier import APPLICATIONS, GIT_REPOSITORIES, KUSTOMIZATIONS
 from console.errors import NotFound, Refused
+from console.kit.dig import dig, text
 from console.kit.timing import Clock
 from console.model.plan import FieldChange, Intent, Plan, PlanStep
 from console.runtime.cluster_engine import LOCAL_MANAGER, ClusterEngine
@@ -137,7 +138,7 @@ def applied_commit(raw: dict[str, Any], flux: bool) -> str:
     """The commit that an applier applied last; "" if there is none."""
     if flux:
         return commit_of(text(raw, "status", "lastAppliedRevision")) or ""
-    history = field(raw, "status", "history") or []
+    history = dig(raw, "status", "history") or []
     return commit_of(str(history[-1].get("revision", ""))) or "" if history else ""
 
 
@@ -148,12 +149,12 @@ def apply_effects(raw: dict[str, Any], flux: bool, again: bool) -> tuple[str, ..
         said.append("This commit is applied already.")
     if flux:
         said.append("It is resumed for this one reconcile and suspended again when that has ended.")
-        if field(raw, "spec", "prune") is True:
+        if dig(raw, "spec", "prune") is True:
             said.append("Objects that the commit no longer has are deleted (prune).")
-        if field(raw, "spec", "wait") is True or field(raw, "spec", "healthChecks"):
+        if dig(raw, "spec", "wait") is True or dig(raw, "spec", "healthChecks"):
             limit = text(raw, "spec", "timeout") or "its interval"
             said.append(f"It ends when what it applied is healthy, at the latest after {limit}.")
-        said += [f"It waits for {item.get('name', '?')}." for item in field(raw, "spec", "dependsOn") or []]
+        said += [f"It waits for {item.get('name', '?')}." for item in dig(raw, "spec", "dependsOn") or []]
     else:
         said.append("One sync of this commit; a sync of somebody else is waited for, never replaced.")
     return tuple(said)
@@ -217,7 +218,7 @@ async def _release(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent)
 
 
 def _flag(raw: dict[str, Any]) -> str:
-    value = field(raw, "spec", "suspend")
+    value = dig(raw, "spec", "suspend")
     return "absent" if value is None else str(value).lower()
 
 

@@ -9,10 +9,10 @@ from console.engines.dispatch.constants import Outcome, Reason, RequestOutcome
 from console.engines.dispatch.faults import DispatchError, StaleError
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.requests import Report
-from console.engines.dispatch.revisions import text
 from console.engines.dispatch.types import ApplierKey, Binding, Operation, TargetRef, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
 from console.errors import NotFound, Refused, UnclearAnswer, WorldMoved
+from console.kit.dig import text
 from console.kit.timing import Clock
 from console.model.holds import HoldNote
 from console.model.operations import State, StepView

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from console.engines.dispatch.constants import ConditionReason
-from console.engines.dispatch.revisions import field
 from console.engines.ports.applier import CLUSTER_PROVIDERS, NAMESPACES, JsonObject, Objects
 from console.errors import NotFound
+from console.kit.dig import dig
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ async def admit(objects: Objects, provider: str, namespace: str) -> Admission:
     :raises QuarterdeckError: a read failed with anything but "there is none": that is no decision.
     """
     try:
-        allowed = field(await objects.get(CLUSTER_PROVIDERS, "", provider), "spec", "allowedNamespaces") or {}
+        allowed = dig(await objects.get(CLUSTER_PROVIDERS, "", provider), "spec", "allowedNamespaces") or {}
     except NotFound:
         return Admission(False, ConditionReason.CLUSTER_PROVIDER_NOT_FOUND, f"ClusterProvider {provider} does not exist")
     if namespace in (allowed.get("names") or []):
@@ -71,7 +71,7 @@ async def admit(objects: Objects, provider: str, namespace: str) -> Admission:
     if selector is None:
         return Admission(False, ConditionReason.NAMESPACE_NOT_AUTHORIZED, denied)
     try:
-        labels = field(await objects.get(NAMESPACES, "", namespace), "metadata", "labels") or {}
+        labels = dig(await objects.get(NAMESPACES, "", namespace), "metadata", "labels") or {}
     except NotFound:
         labels = {}
     try:

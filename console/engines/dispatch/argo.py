@@ -23,11 +23,12 @@ from console.engines.dispatch.constants import ARGOCD_INITIATOR, ConditionReason
 from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError, WriteFate, read_fault
 from console.engines.dispatch.flux import unreadable
 from console.engines.dispatch.flux_reading import deleting, uid
-from console.engines.dispatch.revisions import describe_commit, number, text
+from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.starting import starting_write
 from console.engines.dispatch.types import Ask, Guards, ObjectName, Progress, Started, Verdict
 from console.engines.ports.applier import APPLICATIONS, JsonObject, Objects
 from console.errors import NotFound, QuarterdeckError
+from console.kit.dig import number, text
 from console.kit.timing import Clock
 
 

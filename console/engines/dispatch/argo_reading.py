@@ -9,16 +9,16 @@ import copy
 from typing import Any
 
 from console.engines.dispatch.constants import ARGO_REQUEST_INFO, ARGOCD_INITIATOR
-from console.engines.dispatch.revisions import field, text
 from console.engines.dispatch.types import Source
 from console.engines.ports.applier import JsonObject
+from console.kit.dig import dig, text
 
 _UNFINISHED = ("Running", "Terminating")
 
 
 def unsupported(app: JsonObject) -> str:
     """Why the Application has no single Git source that can be driven; empty when it has."""
-    spec = field(app, "spec") or {}
+    spec = dig(app, "spec") or {}
     if spec.get("sources"):
         return "it lists its sources in spec.sources"
     if spec.get("sourceHydrator"):
@@ -37,7 +37,7 @@ def app_source(app: JsonObject) -> Source:
 
 def automated(app: JsonObject) -> bool:
     """Whether automated sync is on: the block exists and ``enabled`` is absent or true. ``automated: {}`` is on."""
-    block = field(app, "spec", "syncPolicy", "automated")
+    block = dig(app, "spec", "syncPolicy", "automated")
     return block is not None and block.get("enabled", True) is not False
 
 
@@ -48,12 +48,12 @@ def phase(app: JsonObject) -> str:
 
 def running(app: JsonObject) -> bool:
     """Whether an operation is set or not ended."""
-    return field(app, "operation") is not None or phase(app) in _UNFINISHED
+    return dig(app, "operation") is not None or phase(app) in _UNFINISHED
 
 
 def orphan(app: JsonObject) -> tuple[str, str] | None:
     """``(startedAt, phase)`` of an unfinished operation that Argo CD will not process any further; else None."""
-    if field(app, "operation") is None and phase(app) in _UNFINISHED:
+    if dig(app, "operation") is None and phase(app) in _UNFINISHED:
         return text(app, "status", "operationState", "startedAt"), phase(app)
     return None
 
@@ -61,7 +61,7 @@ def orphan(app: JsonObject) -> tuple[str, str] | None:
 def initiator(app: JsonObject) -> str:
     """Who started the operation that is set or running."""
     for path in (("operation",), ("status", "operationState", "operation")):
-        by = field(app, *path, "initiatedBy") or {}
+        by = dig(app, *path, "initiatedBy") or {}
         if by.get("username"):
             return str(by["username"])
         if by.get("automated"):
@@ -77,7 +77,7 @@ def carries(operation: Any, token: str) -> bool:
 
 def build_operation(app: JsonObject, commit: str, token: str) -> JsonObject:
     """The operation that syncs exactly this commit, otherwise as automated sync would have done it."""
-    policy = field(app, "spec", "syncPolicy") or {}
+    policy = dig(app, "spec", "syncPolicy") or {}
     sync: JsonObject = {
         "revision": commit,
         # A repoint between the write and the start can't change what is synced.

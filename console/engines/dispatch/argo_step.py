@@ -8,10 +8,10 @@ import msgspec
 
 from console.engines.dispatch.argo_reading import carries
 from console.engines.dispatch.constants import ARGOCD_INITIATOR, Outcome, Timing
-from console.engines.dispatch.revisions import field, text
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import JsonObject
+from console.kit.dig import dig, text
 
 _NEVER_SEEN = "the operation was not set, or was removed or replaced before it was seen"
 
@@ -30,10 +30,10 @@ def argo_step(app: JsonObject | None, started: Started, now: datetime, timing: T
         return ArgoStep(Progress(Outcome.FAILED, "the Application was deleted"))
     if started.applier_uid and text(app, "metadata", "uid") != started.applier_uid:
         return ArgoStep(Progress(Outcome.FAILED, "the Application was replaced by another of its name"))
-    state = field(app, "status", "operationState") or {}
+    state = dig(app, "status", "operationState") or {}
     if carries(state.get("operation"), started.token):
         return ArgoStep(_of_state(app, state, started), seen=True)
-    if carries(field(app, "operation"), started.token):
+    if carries(dig(app, "operation"), started.token):
         return ArgoStep(Progress(Outcome.REQUESTED), seen=True)
     if started.seen or not (started.recovered or started.unconfirmed is not None):
         return ArgoStep(Progress(Outcome.FAILED, "the operation was removed or replaced before its result was read"))
@@ -52,7 +52,7 @@ def _of_state(app: JsonObject, state: JsonObject, started: Started) -> Progress:
     if phase in ("Failed", "Error"):
         return Progress(Outcome.FAILED, message, revision)
     # Unknown phases count as running; so does a failed try that waits for its retry (finishedAt set).
-    if field(app, "operation") is None and started.overdue:
+    if dig(app, "operation") is None and started.overdue:
         return Progress(Outcome.FAILED, "the operation was removed while it ran")
     return Progress(Outcome.RUNNING, message)
 
@@ -73,7 +73,7 @@ def _settle(app: JsonObject, started: Started, now: datetime, timing: Timing) ->
 
 def _ran_unseen(app: JsonObject, started: Started, timing: Timing) -> bool:
     bound = started.requested_at - timedelta(seconds=timing.record_clock_slack)
-    for entry in field(app, "status", "history") or []:
+    for entry in dig(app, "status", "history") or []:
         began = instant(text(entry, "deployStartedAt"))
         if (
             text(entry, "initiatedBy", "username") == ARGOCD_INITIATOR

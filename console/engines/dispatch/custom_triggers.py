@@ -10,11 +10,11 @@ from console.engines.dispatch.faults import RetryableError, StaleError
 from console.engines.dispatch.records import write_operation
 from console.engines.dispatch.references import References
 from console.engines.dispatch.resources import TRIGGER_KINDS, TargetView, TriggerView, held_message, names, trigger_record
-from console.engines.dispatch.revisions import field, number, text
 from console.engines.dispatch.types import ApplierKey, ObjectName, Source, TargetRef, TriggerRecord, TriggerRef
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject, Objects
 from console.engines.ports.dispatch import Decision, Stored
 from console.errors import NotFound, NotServed, QuarterdeckError
+from console.kit.dig import dig, number, text
 
 
 class StatusStore:
@@ -128,7 +128,7 @@ class CustomTriggers:
         except QuarterdeckError as error:
             raise RetryableError(f"whether {decision.trigger} holds its Kustomization could not be read: {error}") from error
         held: JsonObject = next(
-            (condition for condition in field(trigger.obj, "status", "conditions") or [] if condition.get("type") == "Held"),
+            (condition for condition in dig(trigger.obj, "status", "conditions") or [] if condition.get("type") == "Held"),
             {},
         )
         if held.get("status") != "True" or held.get("reason") != ConditionReason.SUSPENDED:

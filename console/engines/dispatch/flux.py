@@ -27,11 +27,12 @@ from console.engines.dispatch.flux_reading import (
 )
 from console.engines.dispatch.flux_request import FluxRequest
 from console.engines.dispatch.flux_step import flux_step
-from console.engines.dispatch.revisions import holds, number
+from console.engines.dispatch.revisions import holds
 from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import Ask, Consumer, ObjectName, Progress, Source, Started, Suspension, Verdict
 from console.engines.ports.applier import GIT_REPOSITORIES, KUSTOMIZATIONS, JsonObject, Objects
 from console.errors import Conflict, Forbidden, LoginExpired, NotFound, NotServed, QuarterdeckError
+from console.kit.dig import number
 from console.kit.timing import Clock
 
 _TAKE_BACK_TRIES = 5

@@ -9,11 +9,11 @@ from __future__ import annotations
 from console.engines.dispatch.constants import REQUESTED_AT, ConditionReason
 from console.engines.dispatch.faults import read_fault
 from console.engines.dispatch.flux_reading import name_of, uid
-from console.engines.dispatch.revisions import text
 from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import ObjectName
 from console.engines.ports.applier import GIT_REPOSITORIES, KUSTOMIZATIONS, ApiKind, JsonObject, Objects
 from console.errors import QuarterdeckError
+from console.kit.dig import text
 
 
 class FluxObjects:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from console.engines.dispatch.constants import REQUESTED_AT, Outcome
-from console.engines.dispatch.revisions import commit_of, field, text
+from console.engines.dispatch.revisions import commit_of
 from console.engines.dispatch.types import ObjectName, Progress, Source, Suspension
 from console.engines.ports.applier import GIT_REPOSITORIES, JsonObject
+from console.kit.dig import dig, text
 
 _PINS = ("commit", "name", "tag", "semver")
 """Fields of ``spec.ref`` that outrank ``branch``, in the order in which source-controller looks at them."""
@@ -29,8 +30,8 @@ class SuspendOwners(msgspec.Struct, frozen=True):
 def suspend_owners(obj: JsonObject, manager: str) -> SuspendOwners:
     """The owners of ``spec.suspend`` by the object's managedFields."""
     ours, appliers, updaters = False, [], []
-    for entry in field(obj, "metadata", "managedFields") or []:
-        if entry.get("subresource") or field(entry, "fieldsV1", "f:spec", "f:suspend") is None:
+    for entry in dig(obj, "metadata", "managedFields") or []:
+        if entry.get("subresource") or dig(entry, "fieldsV1", "f:spec", "f:suspend") is None:
             continue
         name = entry.get("manager", "")
         if entry.get("operation") != "Apply":
@@ -44,7 +45,7 @@ def suspend_owners(obj: JsonObject, manager: str) -> SuspendOwners:
 
 def suspended(obj: JsonObject) -> bool:
     """``spec.suspend``; absent and false are the same, since ``flux resume`` removes the field."""
-    return field(obj, "spec", "suspend") is True
+    return dig(obj, "spec", "suspend") is True
 
 
 def annotation(obj: JsonObject) -> str:
@@ -89,7 +90,7 @@ def name_of(obj: JsonObject) -> ObjectName:
 
 def source_name(kustomization: JsonObject) -> ObjectName | None:
     """The GitRepository that a Kustomization applies; None when it applies something else."""
-    reference = field(kustomization, "spec", "sourceRef") or {}
+    reference = dig(kustomization, "spec", "sourceRef") or {}
     group = str(reference.get("apiVersion") or "").partition("/")[0]
     if reference.get("kind") != GIT_REPOSITORIES.kind or group not in ("", GIT_REPOSITORIES.group):
         return None
@@ -100,7 +101,7 @@ def source_name(kustomization: JsonObject) -> ObjectName | None:
 
 def pin(repository: JsonObject) -> str:
     """The field of ``spec.ref`` that outranks the branch, as ``tag v1.2``; empty when the repository follows a branch."""
-    reference = field(repository, "spec", "ref") or {}
+    reference = dig(repository, "spec", "ref") or {}
     for key in _PINS:
         if reference.get(key):
             return f"{key} {reference[key]}"
@@ -120,7 +121,7 @@ def artifact_revision(repository: JsonObject) -> str:
 
 def ready_condition(obj: JsonObject) -> JsonObject | None:
     """The object's ``Ready`` condition."""
-    for condition in field(obj, "status", "conditions") or []:
+    for condition in dig(obj, "status", "conditions") or []:
         if condition.get("type") == "Ready":
             return dict(condition)
     return None

@@ -23,11 +23,12 @@ from console.engines.dispatch.flux_reading import (
     suspended,
     uid,
 )
-from console.engines.dispatch.revisions import describe_commit, holds, number, text
+from console.engines.dispatch.revisions import describe_commit, holds
 from console.engines.dispatch.starting import starting_write
 from console.engines.dispatch.types import Ask, Guards, ObjectName, Started
 from console.engines.ports.applier import JsonObject
 from console.errors import QuarterdeckError
+from console.kit.dig import number, text
 from console.kit.timing import Clock
 
 

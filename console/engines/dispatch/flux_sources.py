@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from console.engines.dispatch.faults import RetryableError
 from console.engines.dispatch.flux_reading import name_of, source_name
-from console.engines.dispatch.revisions import field, text
 from console.engines.dispatch.types import Consumer, ObjectName
 from console.engines.ports.applier import (
     ARTIFACT_GENERATORS,
@@ -19,6 +18,7 @@ from console.engines.ports.applier import (
     Objects,
 )
 from console.errors import NotServed, QuarterdeckError
+from console.kit.dig import dig, text
 
 
 async def consumers(objects: Objects, source: ObjectName) -> list[Consumer]:
@@ -38,17 +38,17 @@ async def _consumers(objects: Objects, source: ObjectName) -> set[Consumer]:
         if source_name(item) == source:
             found.add(_consumer("Kustomization", item))
     for item in await _all(objects, (GIT_REPOSITORIES,)) or []:
-        for included in field(item, "spec", "include") or []:
+        for included in dig(item, "spec", "include") or []:
             name = text(included, "repository", "name")
             if ObjectName(text(item, "metadata", "namespace"), name) == source:
                 found.add(_consumer("GitRepository", item))
     for item in await _all(objects, (ARTIFACT_GENERATORS,)) or []:
-        if any(_refers(reference, item, source) for reference in field(item, "spec", "sources") or []):
+        if any(_refers(reference, item, source) for reference in dig(item, "spec", "sources") or []):
             found.add(_consumer("ArtifactGenerator", item))
     charts = {
         name_of(item)
         for item in await _all(objects, HELM_CHARTS) or []
-        if _refers(field(item, "spec", "sourceRef"), item, source)
+        if _refers(dig(item, "spec", "sourceRef"), item, source)
     }
     releases = await _all(objects, HELM_RELEASES)
     if releases is None:
@@ -56,11 +56,11 @@ async def _consumers(objects: Objects, source: ObjectName) -> set[Consumer]:
             raise RetryableError("a HelmChart is built from it, and HelmReleases are not served in a known version")
         return found
     for item in releases:
-        chart = field(item, "spec", "chartRef") or {}
+        chart = dig(item, "spec", "chartRef") or {}
         by_chart = chart.get("kind") == "HelmChart" and (
             ObjectName(chart.get("namespace") or text(item, "metadata", "namespace"), str(chart.get("name", ""))) in charts
         )
-        if by_chart or _refers(field(item, "spec", "chart", "spec", "sourceRef"), item, source):
+        if by_chart or _refers(dig(item, "spec", "chart", "spec", "sourceRef"), item, source):
             found.add(_consumer("HelmRelease", item))
     return found
 

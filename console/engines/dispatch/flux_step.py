@@ -21,10 +21,10 @@ from console.engines.dispatch.flux_reading import (
     suspended,
     uid,
 )
-from console.engines.dispatch.revisions import field, number, text
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import JsonObject
+from console.kit.dig import dig, number, text
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def has_evidence(obj: JsonObject, started: Started, slack: float) -> bool:
     if started.guard_generation:
         return bool(observed > started.guard_generation)
     bound = started.requested_at - timedelta(seconds=slack)
-    history = field(obj, "status", "history") or [{}]
+    history = dig(obj, "status", "history") or [{}]
     return _at_or_after(ready.get("lastTransitionTime"), bound) or _at_or_after(history[0].get("lastReconciled"), bound)
 
 

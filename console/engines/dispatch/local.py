@@ -13,11 +13,11 @@ import msgspec
 
 from console.engines.dispatch.constants import FIELD_MANAGER, LOCAL_RECORD
 from console.engines.dispatch.records import read_operation, write_operation
-from console.engines.dispatch.revisions import text
 from console.engines.dispatch.types import ApplierKey, Binding, Operation, TriggerRecord, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS, ApiKind, JsonObject
 from console.engines.ports.dispatch import Clusters, Stored
 from console.errors import Conflict, NotFound, ProtocolError
+from console.kit.dig import text
 
 LOCAL_KIND = "LocalTrigger"
 _HOLDING_TRIES = 6

@@ -13,11 +13,11 @@ from enum import StrEnum
 import msgspec
 
 from console.engines.dispatch.constants import FIELD_MANAGER
-from console.engines.dispatch.revisions import number, text
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import ObjectName
 from console.engines.ports.applier import FLUX_TRIGGERS, LEASES, JsonObject, Objects
 from console.errors import Conflict, NotFound, NotServed, QuarterdeckError
+from console.kit.dig import number, text
 from console.kit.timing import Clock
 
 

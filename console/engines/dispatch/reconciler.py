@@ -15,10 +15,10 @@ from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition, Judgement, configured, ready
 from console.engines.dispatch.references import References
 from console.engines.dispatch.resources import TRIGGER_KINDS, TriggerView, held_message
-from console.engines.dispatch.revisions import field, text
 from console.engines.dispatch.types import Consumer, TriggerRef, Verdict
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject, Objects
 from console.errors import NotFound
+from console.kit.dig import dig, text
 from console.kit.timing import Clock
 
 _RELEASED = Condition("False", ConditionReason.RESUMED, "it was handed back")
@@ -107,7 +107,7 @@ class TriggerReconciler:
         """Keep the Kustomization suspended, except while an operation that somebody follows has it resumed."""
         if not trigger.holding:
             # Before the first suspend: a trigger deleted in between must still hand the Kustomization back.
-            finalizers = [*(field(trigger.obj, "metadata", "finalizers") or []), FINALIZER]
+            finalizers = [*(dig(trigger.obj, "metadata", "finalizers") or []), FINALIZER]
             await self._set_finalizers(trigger, finalizers)
         flux = await self._clients.flux(trigger.key.cluster)
         applying = followed(self._following, trigger.ref, trigger.record.operation)
@@ -120,7 +120,7 @@ class TriggerReconciler:
             return "", self._poll
         flux = await self._clients.flux(trigger.key.cluster)
         manager = await flux.release(trigger.key.ref)
-        rest = [name for name in field(trigger.obj, "metadata", "finalizers") or [] if name != FINALIZER]
+        rest = [name for name in dig(trigger.obj, "metadata", "finalizers") or [] if name != FINALIZER]
         await self._set_finalizers(trigger, rest)
         return (f"; {manager} keeps the Kustomization suspended" if manager else ""), 0.0
 

@@ -15,10 +15,10 @@ from console.engines.dispatch.resources import (
     target_view,
     trigger_view,
 )
-from console.engines.dispatch.revisions import text
 from console.engines.dispatch.types import Binding, Source, TriggerRef
 from console.engines.ports.applier import CLUSTER_PROVIDERS, GIT_PROVIDERS, GIT_TARGETS, JsonObject, Objects
 from console.errors import NotFound
+from console.kit.dig import text
 
 
 class References:

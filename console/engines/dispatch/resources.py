@@ -8,7 +8,6 @@ import msgspec
 
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, FINALIZER
 from console.engines.dispatch.records import read_operation
-from console.engines.dispatch.revisions import field, number, text
 from console.engines.dispatch.types import ApplierKey, ObjectName, Source, TargetRef, TriggerRecord, TriggerRef
 from console.engines.ports.applier import (
     APPLICATIONS,
@@ -19,6 +18,7 @@ from console.engines.ports.applier import (
     ApiKind,
     JsonObject,
 )
+from console.kit.dig import dig, number, text
 
 _APPLIERS = {FLUX_TRIGGERS.kind: ("kustomizationRef", KUSTOMIZATIONS), ARGOCD_TRIGGERS.kind: ("applicationRef", APPLICATIONS)}
 TRIGGER_KINDS: dict[str, ApiKind] = {kind.kind: kind for kind in (FLUX_TRIGGERS, ARGOCD_TRIGGERS)}
@@ -61,8 +61,8 @@ class TargetView(msgspec.Struct, frozen=True, kw_only=True):
 def trigger_record(obj: JsonObject) -> TriggerRecord:
     """The engine's two fields of a trigger's status. :raises ProtocolError: the operation can't be understood."""
     where = f"{obj.get('kind', 'trigger')} {text(obj, 'metadata', 'namespace')}/{text(obj, 'metadata', 'name')}"
-    operation = read_operation(field(obj, "status", "operation"), where)
-    return TriggerRecord(operation=operation, repair_pending=field(obj, "status", "repairPending") is True)
+    operation = read_operation(dig(obj, "status", "operation"), where)
+    return TriggerRecord(operation=operation, repair_pending=dig(obj, "status", "repairPending") is True)
 
 
 def trigger_view(obj: JsonObject) -> TriggerView:
@@ -80,16 +80,16 @@ def trigger_view(obj: JsonObject) -> TriggerView:
         created=text(obj, "metadata", "creationTimestamp"),
         generation=number(obj, "metadata", "generation"),
         deleting=text(obj, "metadata", "deletionTimestamp") != "",
-        holding=obj["kind"] == FLUX_TRIGGERS.kind and FINALIZER in (field(obj, "metadata", "finalizers") or []),
+        holding=obj["kind"] == FLUX_TRIGGERS.kind and FINALIZER in (dig(obj, "metadata", "finalizers") or []),
         record=trigger_record(obj),
         source=_published_source(obj),
-        prefetch=field(obj, "status", "source", "prefetch") is True,
+        prefetch=dig(obj, "status", "source", "prefetch") is True,
         obj=obj,
     )
 
 
 def _published_source(obj: JsonObject) -> Source | None:
-    source = field(obj, "status", "source")
+    source = dig(obj, "status", "source")
     if not source:
         return None
     repository = source.get("gitRepository")
@@ -99,7 +99,7 @@ def _published_source(obj: JsonObject) -> Source | None:
 
 def target_view(obj: JsonObject) -> TargetView:
     """Read a GitTarget."""
-    reference = field(obj, "spec", "applyTriggerRef") or {}
+    reference = dig(obj, "spec", "applyTriggerRef") or {}
     return TargetView(
         ref=TargetRef(text(obj, "metadata", "namespace"), text(obj, "metadata", "name"), text(obj, "metadata", "uid")),
         trigger_group=str(reference.get("group") or REVERSER_GROUP),
@@ -108,7 +108,7 @@ def target_view(obj: JsonObject) -> TargetView:
         provider=text(obj, "spec", "providerRef", "name"),
         branch=text(obj, "spec", "branch"),
         cluster_provider=text(obj, "spec", "clusterProviderRef", "name") or DEFAULT_CLUSTER,
-        consents=field(obj, "spec", "revertRefusedEdits") is True,
+        consents=dig(obj, "spec", "revertRefusedEdits") is True,
         deleting=text(obj, "metadata", "deletionTimestamp") != "",
     )
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-from console.engines.ports.applier import JsonObject
 
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _DIGESTS = ("sha1", "sha256")
@@ -31,25 +28,3 @@ def holds(revision: str, commit: str) -> bool:
 def describe_commit(commit: str) -> str:
     """A commit for people: its first seven digits, or a phrase when the remote does not carry the branch."""
     return f"commit {commit[:7]}" if commit else "a branch that is not on the remote"
-
-
-def field(obj: JsonObject, *path: str) -> Any:
-    """The value at a path of nested objects; None when any part of the way is missing."""
-    value: Any = obj
-    for key in path:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(key)
-    return value
-
-
-def text(obj: JsonObject, *path: str) -> str:
-    """:func:`field` as text; empty when missing."""
-    value = field(obj, *path)
-    return value if isinstance(value, str) else ""
-
-
-def number(obj: JsonObject, *path: str) -> int:
-    """:func:`field` as a whole number; 0 when missing."""
-    value = field(obj, *path)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
