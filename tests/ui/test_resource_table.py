@@ -10,10 +10,13 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
+from console.model.connections import Connection, Phase
 from console.model.health import Health
+from console.model.refs import Ref
 from console.ui.themes import DEFAULTS
 from console.ui.widgets.resource_table import ResourceTable
-from console.views.cells import Context
+from console.views import tables
+from console.views.cells import Context, now_context
 from tests.ui.samples import CONTEXT, NOW, TABLE, stack
 
 
@@ -190,3 +193,19 @@ async def test_a_click_selects_and_moves_are_told() -> None:
         assert isinstance(pilot.app, TableApp)
         assert widget.cursor is not None
         assert pilot.app.moves[-1] == "s00002"
+
+
+async def test_the_room_for_an_age_goes_back_to_other_columns_once_the_target_is_back() -> None:
+    def seen(phase: Phase) -> Context:
+        return now_context([Connection(ref=Ref("swarm-a", "Connection", "", "swarm-a"), phase=phase)], NOW)
+
+    async with table(2, width=74) as (widget, pilot):
+        widget.show(tables.TABLES["stacks"])
+        widget.tick(seen(Phase.LIVE))
+        widget.replace({row.ref: row for row in (stack("shop"), stack("mail"))})
+        await pilot.pause()
+        live = lines(widget)
+        widget.tick(seen(Phase.STALE))
+        assert "swarm-a (stal" in lines(widget)[1]
+        widget.tick(seen(Phase.LIVE))
+        assert lines(widget) == live

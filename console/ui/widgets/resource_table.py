@@ -136,7 +136,8 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     def tick(self, context: Context) -> None:
         """The time (or a connection's state) moved on: compute the visible cells again, paint the lines that differ."""
         if context.stale != self._cell_context.stale:
-            self._measured = 0  # rows of a target that is gone say how old they are
+            # Rows of a target that is gone say how old they are. Once it is back, the room for that goes to other columns.
+            self._natural, self._measured = {}, 0
         self._cell_context = context
         self._cells.clear()
         self._measure()
