@@ -234,7 +234,7 @@ def _follows(kind: str, spec: SourceSpec) -> str:
     if kind == "GitRepository":
         if ref is None:
             return "master"
-        return ref.commit or ref.name or ref.semver or ref.tag or ref.branch or "master"
+        return ref.commit or ref.name or ref.tag or ref.semver or ref.branch or "master"
     if kind == "OCIRepository":
         return (ref.digest or ref.semver or ref.tag or "latest") if ref else "latest"
     return ""

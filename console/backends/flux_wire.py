@@ -92,7 +92,10 @@ class WireHelmRelease(Wire):
 
 
 class GitReference(Wire):
-    """``spec.ref`` of a source; precedence: commit, name, semver, tag, branch (digest, semver, tag for OCI)."""
+    """``spec.ref`` of a source; precedence: commit, name, tag, semver, branch (digest, semver, tag for OCI).
+
+    Flux's reference puts semver before tag; source-controller 1.9 does not.
+    """
 
     branch: str | None = None
     tag: str | None = None

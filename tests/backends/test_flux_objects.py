@@ -252,6 +252,11 @@ def test_an_oci_helm_repository_is_well_without_any_status() -> None:
     ("kind", "spec", "summary"),
     [
         ("Bucket", {"endpoint": "minio.example.test", "bucketName": "releases"}, "minio.example.test/releases"),
+        (
+            "GitRepository",
+            {"url": "https://g.example.test/m", "ref": {"tag": "v1", "semver": ">=2"}},
+            "https://g.example.test/m@v1",
+        ),
         ("OCIRepository", {"url": "oci://r.example.test/m", "ref": {"semver": ">=1"}}, "oci://r.example.test/m@>=1"),
         (
             "HelmChart",

@@ -2,7 +2,7 @@
 
 The controller fetches artifacts over HTTP from loopback as it would from source-controller; `publish` plays that part: it packs
 files into an archive, serves it and writes the GitRepository's status.
-(source-controller needs modules that can't be had everywhere.)
+(`source_controller.py` brings the real one, for what a test marks; it can't be built everywhere.)
 The API server is separate from the `kube` fixture's, where a live controller would overwrite the statuses that tests make up.
 """
 
