@@ -24,7 +24,8 @@ class QuarterdeckError(Exception):
 
     def sentence(self) -> str:
         """Message and hint as one line for a log, a status bar or standard error."""
-        return f"{self.message} {self.hint}".strip()
+        stop = "." if self.hint and self.message[-1:].isalnum() else ""
+        return f"{self.message}{stop} {self.hint}".strip()
 
 
 class ConfigError(QuarterdeckError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from textual import events
 from textual.widgets import Button, Input
@@ -17,7 +18,7 @@ from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
 from console.ui.widgets.bar import Bar, Note
 from console.ui.widgets.text_pane import TextPane
-from tests.ui.fleet import API, SHOP
+from tests.ui.fleet import API, SHOP, fill
 from tests.ui.screen import Shown, shown
 from tests.ui.stand_in import StandIn, one_field_plan
 
@@ -225,6 +226,22 @@ async def test_a_long_refusal_is_read_to_its_end_and_the_buttons_stay() -> None:
         assert "target before." in " ".join(seen.split())
         cancel = dialog.query_one("#cancel")
         assert cancel.region.height == 1 and cancel.region.bottom < 24
+
+
+async def test_a_narrow_screen_shows_whole_which_environment_a_plan_is_for() -> None:
+    async with shown(60, 24, setup=_in_a_group_with_a_long_name) as screen:
+        dialog = await _plan(screen, API, "R")
+        headline = dialog.query_one("#headline", Note)
+        await screen.until(lambda: headline.size.height > 1)
+        seen = "".join(segment.text for y in range(headline.size.height) for segment in headline.render_line(y))
+        assert "the-production-of-everything" in seen and "protected" in seen
+
+
+def _in_a_group_with_a_long_name(runtime: StandIn) -> None:
+    fill(runtime)
+    intent = Intent(verb="restart", targets=(API,))
+    plan = one_field_plan(intent, protected=True)
+    runtime.commands.plans["restart"] = msgspec.structs.replace(plan, environment="the-production-of-everything")
 
 
 async def test_a_diff_only_shows_the_plan() -> None:

@@ -17,7 +17,7 @@ from console.model.refs import Ref
 from console.ui.bridge import StoreBridge
 from console.ui.ports import ConsoleRuntime
 from console.ui.text import Line, Part, line, set_line
-from console.ui.widgets.bar import Bar
+from console.ui.widgets.bar import Bar, Note
 from console.ui.widgets.text_pane import TextPane
 from console.views import formats
 from console.views.glyphs import state_glyph
@@ -48,7 +48,7 @@ class OperationScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Headline, steps, keys."""
         with Vertical(id="box"):
-            yield Bar(id="headline")
+            yield Note(id="headline")
             yield TextPane(id="steps")
             yield Bar(id="answer")
 
@@ -60,7 +60,8 @@ class OperationScreen(ModalScreen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Durations stand at the right edge of the new width; the keys stay on the screen."""
-        self.query_one("#steps", TextPane).leave_room(event.size.height, 8)
+        headline = self.query_one("#headline", Note)
+        self.query_one("#steps", TextPane).leave_room(event.size.height, 7 + headline.rows(headline.size.width))
         self.call_after_refresh(self.show_now)
 
     def on_unmount(self) -> None:
@@ -74,7 +75,7 @@ class OperationScreen(ModalScreen[None]):
             self.query_one("#steps", TextPane).put([line(Part("Waiting for the first report …", "muted"))])
             return
         now = self._runtime.clock.now()
-        self.query_one("#headline", Bar).put(operation_headline(found, now))
+        self.query_one("#headline", Note).put(operation_headline(found, now))
         pane = self.query_one("#steps", TextPane)
         room = max(pane.room, 30)
         pane.put(operation_lines(found, now, room), keep_place=True)

@@ -79,7 +79,7 @@ class PlanScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """Headline, the plan, the question, two buttons."""
         with Vertical(id="box"):
-            yield Bar(id="headline")
+            yield Note(id="headline")
             yield TextPane(id="steps")
             yield Note(id="answer")
             with Horizontal(id="confirm"):
@@ -99,8 +99,8 @@ class PlanScreen(ModalScreen[str]):
         self.call_after_refresh(self._lay_out)
 
     def _fit(self, height: int) -> None:
-        answer = self.query_one("#answer", Note)
-        self.query_one("#steps", TextPane).leave_room(height, 9 + answer.rows(answer.size.width))
+        notes = sum(note.rows(note.size.width) for note in self.query(Note))
+        self.query_one("#steps", TextPane).leave_room(height, 8 + notes)
 
     @property
     def can_run(self) -> bool:
@@ -110,7 +110,7 @@ class PlanScreen(ModalScreen[str]):
     def _show(self, note: Line | None = None) -> None:
         plan = self.plan
         self.set_class(plan.protected, "protected")
-        self.query_one("#headline", Bar).put(headline(plan))
+        self.query_one("#headline", Note).put(headline(plan))
         pane = self.query_one("#steps", TextPane)
         pane.put(plan_lines(plan, max(pane.room, 30)))
         typed = bool(plan.confirmation) and self.can_run

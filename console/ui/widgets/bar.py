@@ -91,8 +91,10 @@ class Note(Bar):
 
     def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
         """Show these parts; ``right`` ones follow the left ones."""
+        before = self.rows(self.size.width)
         super().put((*left, *right))
-        self.refresh(layout=True)
+        if self.rows(self.size.width) != before or not self.size.width:
+            self.refresh(layout=True)
 
     def rows(self, room: int) -> int:
         """How many lines it takes in a width of ``room`` cells."""
