@@ -13,7 +13,7 @@ from typing import ClassVar
 from rich.console import RenderableType
 from textual import events
 from textual.app import App
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 
 from console.ui import themes
@@ -42,8 +42,11 @@ _THEME_CHECK = 2.0
 _SLOW = 0.35
 """A write to the terminal that takes longer than this means a slow line."""
 
-
 _OPENS_LINE = ("command", "filter")
+_NO_KEY = "none"
+"""Stands in Textual's keymap for an action without a key; an empty text there would mean the usual key."""
+_PROBLEMS = 3
+"""So many problems of the start are said on the screen."""
 
 
 class ConsoleApp(App[None], inherit_bindings=False):
@@ -60,7 +63,11 @@ class ConsoleApp(App[None], inherit_bindings=False):
     TITLE = "quarterdeck"
     CSS_PATH = Path(__file__).with_name("console.tcss")
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
+    # What opens the line to type into acts before the next key is looked at: it is meant for that line.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("colon", "run('command')", show=False, priority=True, id="command"),
+        Binding("slash", "run('filter')", show=False, priority=True, id="filter"),
+    ]
     COMMANDS = {Finder}
 
     def __init__(
@@ -94,10 +101,14 @@ class ConsoleApp(App[None], inherit_bindings=False):
         self.main = MainScreen(runtime, self.registry, self.memory, Place(table=table.name if table else "bridge"))
         self._handlers: dict[str, Callable[[], None]] = {}
         self._make_handlers()
+        opening = {}
         for action in self.registry.all():
+            if action.id in _OPENS_LINE:
+                opening[action.id] = ",".join(action.keys) or _NO_KEY
+                continue
             for key in action.keys:
-                # What opens the line to type into acts before the next key is looked at: it is meant for that line.
-                self._bindings.bind(key, f"run('{action.id}')", action.title, show=False, priority=action.id in _OPENS_LINE)
+                self.bind(key, f"run('{action.id}')", description=action.title, show=False)
+        self.set_keymap(opening)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that don't know them."""
@@ -148,8 +159,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
         if self._start_low:
             self.main.set_low_bandwidth(True)
         if self.problems:
-            more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-            self.main.say(self.problems[0] + more, "warn")
+            more = len(self.problems) - _PROBLEMS
+            said = [*self.problems[:_PROBLEMS], f"And {more} more."] if more > 0 else self.problems
+            self.main.say(" · ".join(said), "warn")
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave: nothing is drawn any more from here on."""

@@ -147,3 +147,9 @@ async def test_dropped_frames_switch_to_few_updates_and_paint_the_present() -> N
         screen.app.repaint_all()
         await screen.pilot.pause()
         assert screen.app.main.low_bandwidth
+
+
+async def test_every_clash_of_keys_is_named_at_the_start() -> None:
+    async with shown(120, 24, keys={"nope.nope": "x", "change.undo": "d"}) as screen:
+        await screen.until(lambda: "nope.nope" in screen.message)
+        assert "d now means change.undo" in screen.message and "more" not in screen.message

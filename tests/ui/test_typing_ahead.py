@@ -30,3 +30,13 @@ async def test_a_filter_that_arrives_in_one_go_filters_and_opens_no_plan() -> No
         _burst(shown, "/RHU\r")
         await shown.until(lambda: shown.app.main.place.filter == "RHU" and not shown.app.main.prompt.mode)
         assert shown.on_main
+
+
+async def test_the_keys_that_open_the_line_can_be_changed_and_taken_away() -> None:
+    async with console(keys={"command": "f6", "filter": ""}) as shown:
+        await shown.press("colon", "slash")
+        assert not shown.app.main.prompt.mode
+        await shown.press("f6")
+        await shown.until(lambda: shown.app.main.prompt.mode == "command")
+        await shown.press("f6", "colon", "slash")
+        await shown.until(lambda: shown.app.main.prompt.input.value == ":/")
