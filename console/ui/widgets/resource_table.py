@@ -136,8 +136,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
     def tick(self, context: Context) -> None:
         """The time (or a connection's state) moved on: compute the visible cells again, paint the lines that differ."""
         if context.stale != self._cell_context.stale:
-            # Rows of a target that is gone say how old they are. Once it is back, the room for that goes to other columns.
-            self._natural, self._measured = {}, 0
+            self._natural, self._measured = {}, 0  # Only while a target is gone, its rows need room to say how old they are.
         self._cell_context = context
         self._cells.clear()
         self._measure()
