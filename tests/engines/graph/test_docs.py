@@ -16,7 +16,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_example_prints_what_the_page_says() -> None:
-    (program,), (printed,) = blocks("python"), blocks("text")
+    (program,), printed = blocks("python"), blocks("text")[0]
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
