@@ -24,7 +24,7 @@ from console.ui.controls.commanding import Commanding
 from console.ui.controls.listing import Listing
 from console.ui.controls.looking import Looking
 from console.ui.controls.moving import Moving
-from console.ui.guard import GuardedDriver, driver_class
+from console.ui.guard import GuardedDriver, driver_class, terminal_gone
 from console.ui.memory import Memory
 from console.ui.palette import Entry, Finder
 from console.ui.place import Place
@@ -179,7 +179,9 @@ class ConsoleApp(App[None], inherit_bindings=False):
 
     def _check_line(self) -> None:
         guard = self._driver_guarded.guard if self._driver_guarded is not None else None
-        if guard is not None and guard.waited > _SLOW and not self.main.low_bandwidth:
+        if guard is not None and terminal_gone():
+            self._signalled(128 + int(signal.SIGHUP))
+        elif guard is not None and guard.waited > _SLOW and not self.main.low_bandwidth:
             self._low_command(("on",))
 
     def repaint_all(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 import threading
 import time
@@ -30,6 +31,20 @@ _LEAVE_SECONDS = 1.0
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 _SMALL = 256
 """Mode switches and clipboard sequences are short and must not get lost; frames are longer or begin by moving the cursor."""
+
+
+def terminal_gone() -> bool:
+    """Whether the terminal on standard input was taken away.
+
+    A console that is not its session's leader gets no SIGHUP then; its input would only ever say "end of file" again and again.
+    """
+    try:
+        descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
+    except (OSError, ValueError):
+        return False
+    poller = select.poll()
+    poller.register(descriptor, 0)
+    return any(flags & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, flags in poller.poll(0))
 
 
 class OutputGuard:

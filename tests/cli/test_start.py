@@ -128,3 +128,26 @@ def test_files_that_are_wrong_do_not_hide_that_this_is_the_demo_fleet(tmp_path: 
     kubeconfig.write_text("\x00 garbage: [}", encoding="utf-8")
     with shown(env=isolated(tmp_path, DOCKER_HOST="", KUBECONFIG=str(kubeconfig))) as console:
         console.until(lambda text: "this is the demo fleet" in text)
+
+
+def test_a_console_whose_terminal_is_taken_away_without_a_signal_leaves(tmp_path: Path) -> None:
+    """As under ``su -c`` or a container runtime: no leader of a session, so no SIGHUP."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "console", "demo"],
+        cwd=ROOT,
+        env={"TERM": "xterm-256color", **isolated(tmp_path), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        terminal = Shown(process, ours)
+        terminal.until(lambda text: "Bridge" in text)
+        os.close(ours)
+        assert process.wait(_PATIENCE) == 129
+    finally:
+        process.kill()
+        process.wait()
