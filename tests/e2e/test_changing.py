@@ -10,7 +10,6 @@ from tests.e2e.fleet import TEAM, RealFleet
 from tests.e2e.terminal import Screen
 from tests.e2e.test_looking import ALL_LIVE
 from tests.real.fleet import FLUX_KUSTOMIZE
-from tests.real.processes import wait_until
 
 
 def test_a_kustomization_is_suspended_by_keys(fleet: RealFleet) -> None:
@@ -35,16 +34,3 @@ def test_being_stopped_leaves_a_clean_terminal(number: signal.Signals, fleet: Re
         assert screen.ended() == 128 + number
         assert screen.restored()
         assert b"Traceback" not in screen.said
-
-
-def test_a_second_console_of_an_account_says_that_it_only_reads(fleet: RealFleet) -> None:
-    with Screen(fleet.env) as first:
-        first.wait_for(ALL_LIVE)
-        with Screen(fleet.env) as second:
-            second.wait_for("This one only reads", ALL_LIVE, "read-only for good")
-            second.prompt(":", "write harbour 5m").wait_for("Another console of this account")
-            assert "ARMED" not in second.text
-            assert second.press("ctrl+c").ended() == 0
-        first.prompt(":", "write harbour 5m").wait_for("ARMED harbour")
-        assert first.press("ctrl+c").ended() == 0
-    wait_until(first.restored, "the terminal is as it was")
