@@ -26,6 +26,9 @@ from console.runtime.ports import Writes
 from console.runtime.refusals import Busy, MovedOn
 from console.runtime.tracking import Tracked
 
+ENDING = frozenset({"terminate"})
+"""Verbs that end an operation under way on the object, ours too: they can't wait for it."""
+
 
 class Targets(Protocol):
     """What the write path needs to know of connections."""
@@ -112,7 +115,7 @@ class Commands:
         # No await between this check and the entry below, except the journal's own: so check again after it.
         identity = await journal.begin(plan, reason, undo_of=undo_of)
         try:
-            self._check_busy(refs)
+            self._check_busy(plan)
         except Busy as refusal:
             await journal.end(identity, State.REFUSED, refusal.message)
             raise
@@ -178,7 +181,7 @@ class Commands:
         self.arming.check(connection.ref.name)
         if not plan.steps:
             raise Refused(f"Nothing to do: {plan.nothing or 'the plan is empty'}.")
-        self._check_busy(frozenset(step.ref for step in plan.steps))
+        self._check_busy(plan)
         check_confirmation(plan, typed)
         fresh = await self.plan(plan.intent)
         if fresh.hash != plan.hash:
@@ -211,7 +214,10 @@ class Commands:
             )
         return connection, writer
 
-    def _check_busy(self, refs: frozenset[Ref]) -> None:
+    def _check_busy(self, plan: Plan) -> None:
+        if plan.intent.verb in ENDING:
+            return
+        refs = frozenset(step.ref for step in plan.steps)
         for identity, (_, _, taken) in self._running.items():
             if both := refs & taken:
                 raise Busy(f"Operation {identity[:12]} already writes to {min(both).name}.", identity)

@@ -106,6 +106,22 @@ async def test_one_write_per_object_at_a_time(tmp_path: Path) -> None:
         assert at.world.calls == [("web", 4)]
 
 
+async def test_an_operation_of_ours_can_be_terminated_while_it_runs(tmp_path: Path) -> None:
+    class Terminable(World):
+        def verbs(self, kind: str) -> tuple[str, ...]:
+            return ("scale", "terminate")
+
+    async with desk(tmp_path, Terminable()) as at:
+        at.world.gate = asyncio.Event()
+        first = await at.commands.run(await at.commands.plan(scale(at.world, "web")))
+        ending = msgspec.structs.replace(scale(at.world, "web", to=0), verb="terminate")
+        second = await at.commands.run(await at.commands.plan(ending))
+        at.world.gate.set()
+        await at.commands.wait(first)
+        await at.commands.wait(second)
+        assert sorted(record.plan.intent.verb for record in await at.journal.operations()) == ["scale", "terminate"]
+
+
 async def test_two_confirmations_in_the_same_moment_write_once(tmp_path: Path) -> None:
     async with desk(tmp_path, World()) as at:
         plan = await at.commands.plan(scale(at.world, "web"))
