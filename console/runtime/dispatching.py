@@ -119,11 +119,6 @@ class Dispatching:
         trigger = engine.find(ref.kind, ref.namespace, ref.name)
         return DispatchWriter(engine, trigger, self._clock, self._identity) if trigger is not None else None
 
-    def named(self, name: str) -> Ref | None:
-        """The applier of the local trigger that is called so in the fleet file."""
-        entry = next((entry for entry in self._entries if entry.name == name), None)
-        return Ref(entry.connection, entry.applier_kind, entry.namespace, entry.object) if entry else None
-
     def _meet(self, connection: Connection) -> None:
         name = connection.ref.name
         if name in self.engines or not connection.phase.fresh or "kubernetes" not in connection.platforms:
