@@ -13,7 +13,7 @@ import pytest
 
 from console.config.fleet import Fleet
 from console.config.settings import Settings
-from console.errors import JournalError
+from console.errors import JournalError, Refused
 from console.journal.journal import Journal
 from console.model.connections import Connection, Phase
 from console.model.operations import Operation, State
@@ -187,7 +187,8 @@ async def test_with_a_journal_of_a_newer_version_everything_is_read_and_nothing_
         async with runtime_at(stage, tap, tmp_path) as runtime:
             await until(runtime, "the connection is live", "Connection", is_live)
             await runtime.settled(("Kustomization",), PATIENCE)
-            runtime.arming.arm(stage.name)
+            with pytest.raises(Refused, match="has format 99"):
+                runtime.arming.arm(stage.name)
             plan = await runtime.commands.plan(intent)
             with pytest.raises(JournalError, match="has format 99") as caught:
                 await runtime.commands.run(plan)
