@@ -16,6 +16,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, Any
 
 import httpcore
@@ -130,14 +131,14 @@ class SshBackend(httpcore.AsyncNetworkBackend):
     async def _hang_up(self) -> None:
         """End the shared session, if it is ours."""
         self._warm = False
-        path = f"{self._folder}/s"
-        if not self._folder or not os.path.exists(path):  # noqa: PTH110
+        path = Path(self._folder, "s")
+        if not self._folder or not path.exists():
             return
         argv = ["ssh", "-O", "exit", "-o", f"ControlPath={path}", *self.destination.arguments()]
         with contextlib.suppress(OSError, TimeoutError):
             await run_child(argv, env=_environment(), timeout=3)
         with contextlib.suppress(OSError):
-            os.unlink(path)  # noqa: PTH108
+            path.unlink()
 
 
 class SshStream(httpcore.AsyncNetworkStream):

@@ -7,6 +7,7 @@ as Failed; a refresh annotation is taken away when the comparison is done; every
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from console.demo.clockwork import rfc3339
@@ -141,8 +142,8 @@ class ArgoController:
         done.pop("operation", None)
         return done
 
-    def _write(self, app: Object, change: object) -> Object:
-        return self._cluster.change(app, change, self.manager)  # type: ignore[arg-type]
+    def _write(self, app: Object, change: Callable[[Object], Object]) -> Object:
+        return self._cluster.change(app, change, self.manager)
 
     def _passed(self, since: dict[str, datetime], name: str, seconds: float, now: datetime) -> bool:
         if name not in since or (now - since[name]).total_seconds() < seconds:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
@@ -57,8 +59,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _core(kind: str, plural: str, **more: object) -> Kind:
-    return Kind(group="", version="v1", kind=kind, plural=plural, **more)  # type: ignore[arg-type]
+def _core(kind: str, plural: str, **more: Any) -> Kind:
+    return Kind(group="", version="v1", kind=kind, plural=plural, **more)
 
 
 def _apps(kind: str, plural: str, *short: str, scale: bool = True) -> Kind:
