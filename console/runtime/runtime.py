@@ -17,6 +17,7 @@ from console.journal.journal import Journal
 from console.kit.masking import mask_object
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, SystemClock
+from console.model.commits import ApplyOffer, ChangePreview
 from console.model.connections import Connection, Phase
 from console.model.docker import Sample
 from console.model.kubernetes import TRIGGER_KINDS, Event, LogLine, LogQuery
@@ -233,6 +234,17 @@ class Runtime:
         """
         engine = self.dispatching.engines.get(ref.connection) if self.dispatching else None
         return await trigger_notes(engine, ref) if engine is not None and ref.kind in TRIGGER_KINDS else ()
+
+    async def apply_offer(self, ref: Ref) -> ApplyOffer:
+        """Which commits can be asked of a trigger's applier now, and for which reasons.
+
+        :raises NotServed: nothing here drives it.
+        """
+        raise NotServed(f"{ref.kind} {ref.path} is not driven by this console.")
+
+    async def preview(self, ref: Ref, commit: str) -> ChangePreview:
+        """What applying the commit would change, by a dry run of the server. :raises NotServed: it can't be told here."""
+        raise NotServed(f"What {commit[:7]} would change on {ref.path} can't be told here.")
 
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         """Events that speak of this object, newest first."""

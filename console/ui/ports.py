@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from console.kit.timing import Clock
+from console.model.commits import ApplyOffer, ChangePreview
 from console.model.docker import Sample
 from console.model.kubernetes import Event, LogLine, LogQuery
 from console.model.operations import Operation
@@ -148,6 +149,14 @@ class ConsoleRuntime(Protocol):
 
     async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
         """What the dispatch engine knows about a trigger, in sentences; raises ``QuarterdeckError``."""
+        ...
+
+    async def apply_offer(self, ref: Ref) -> ApplyOffer:
+        """Which commits can be asked of a trigger's applier, and for which reasons; raises ``QuarterdeckError``."""
+        ...
+
+    async def preview(self, ref: Ref, commit: str) -> ChangePreview:
+        """What applying the commit would change, by a dry run of the server; raises ``QuarterdeckError``."""
         ...
 
     def events_about(self, ref: Ref) -> tuple[Event, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from console.errors import NotServed, Refused
+from console.model.commits import ApplyOffer, ChangePreview
 from console.model.connections import Connection, Phase
 from console.model.docker import Sample
 from console.model.kubernetes import Event, LogLine, LogQuery
@@ -125,6 +126,8 @@ class StandIn:
         self.commands = Commands(self)
         self.looks: list[frozenset[str]] = []
         self.raws: dict[Ref, dict[str, Any]] = {}
+        self.offers: dict[Ref, ApplyOffer] = {}
+        self.previews: dict[tuple[Ref, str], ChangePreview] = {}
         self.log: list[LogLine] = []
         self.asked: list[LogQuery] = []
         self.sources: tuple[str, ...] = ()
@@ -195,6 +198,16 @@ class StandIn:
 
     async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
         return ()
+
+    async def apply_offer(self, ref: Ref) -> ApplyOffer:
+        if ref not in self.offers:
+            raise NotServed(f"{ref.kind} {ref.path} is not driven by this console.")
+        return self.offers[ref]
+
+    async def preview(self, ref: Ref, commit: str) -> ChangePreview:
+        if (ref, commit) not in self.previews:
+            raise NotServed(f"What {commit[:7]} would change on {ref.path} can't be told here.")
+        return self.previews[ref, commit]
 
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         return events_about(self.store, ref)
