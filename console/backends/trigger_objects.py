@@ -193,7 +193,9 @@ def _judge(
         return Health.WARN, "The last state of the cluster is uncertain: the same commit will be applied again."
     health, reason = judge_conditions(conditions, meta.generation or 0, wire.status.observed_generation or 0)
     if configured is not None and configured.status == "Unknown" and health in (Health.OK, Health.UNKNOWN):
-        return Health.HELD, sentence(configured.message, configured.reason)
+        # Nothing holds anything here: a trigger that nobody names is at rest, one that is not decided yet is not known.
+        idle = configured.reason == "NotReferenced"
+        return Health.OK if idle else Health.UNKNOWN, sentence(configured.message, configured.reason)
     if health is Health.OK and applier is not None and applier.health in (Health.BAD, Health.WARN, Health.BUSY):
         return applier.health, f"{applier.ref.kind} {applier.ref.name}: {applier.reason}"
     if health is Health.OK and applier_ref is not None and applier is None:

@@ -56,14 +56,18 @@ def trigger(item: Trigger, neighbours: tuple[Resource, ...]) -> Three:
                 "It is well again once everything that it applies is ready.",
             )
         case Health.HELD:
-            still = item.held or item.suspended
-            third = "It stays so until somebody releases it." if still else "Nothing is applied until that changes."
-            return (_holding(item), _serving(item, applied, wanted), third)
+            return (_holding(item), _serving(item, applied, wanted), "It stays so until somebody releases it.")
         case Health.UNKNOWN:
             return (
                 formats.sentence(item.reason) or f"Nothing is known yet of how {words.title(item)} does.",
                 _serving(item, applied, wanted),
                 "Its conditions will say once its controller has looked at it.",
+            )
+        case _ if item.configured is not None and item.configured.reason == "NotReferenced":
+            return (
+                "No GitTarget names it, so nothing is held and nothing is asked of its applier.",
+                _serving(item, applied, wanted),
+                "It is used once the spec.applyTriggerRef of a GitTarget in its namespace names it.",
             )
         case _:
             return (

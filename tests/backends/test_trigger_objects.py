@@ -116,9 +116,17 @@ def test_a_trigger_that_is_refused_or_held_by_another_says_why() -> None:
     assert (found.health, found.held_by) == (Health.BAD, "FluxTrigger team-b/shop")
 
 
-def test_a_trigger_that_nothing_names_waits() -> None:
+@pytest.mark.scenario("dispatch:J1")
+def test_a_trigger_that_nothing_names_is_at_rest_and_holds_nothing() -> None:
     unused = condition("Configured", "Unknown", "NotReferenced", "no GitTarget names the trigger")
-    assert trigger(kustomization(), flux_trigger(unused, condition("Ready", "True"))).health is Health.HELD
+    seen = trigger(kustomization(), flux_trigger(unused, condition("Ready", "True")))
+    assert (seen.health, seen.held) == (Health.OK, False)
+    assert "No GitTarget names" in seen.reason
+
+
+def test_a_trigger_that_is_not_decided_yet_is_unknown() -> None:
+    undecided = condition("Configured", "Unknown", "NotBound", "team-a/shop: its GitProvider is missing")
+    assert trigger(kustomization(), flux_trigger(undecided, condition("Ready", "True"))).health is Health.UNKNOWN
 
 
 def test_the_finalizer_means_that_the_trigger_holds_its_kustomization() -> None:
