@@ -56,7 +56,9 @@ def trigger(item: Trigger, neighbours: tuple[Resource, ...]) -> Three:
                 "It is well again once everything that it applies is ready.",
             )
         case Health.HELD:
-            return (_holding(item), _serving(item, applied, wanted), "It stays so until somebody releases it.")
+            still = item.held or item.suspended
+            third = "It stays so until somebody releases it." if still else "It stays so until that part is resumed."
+            return (_holding(item), _serving(item, applied, wanted), third)
         case Health.UNKNOWN:
             return (
                 formats.sentence(item.reason) or f"Nothing is known yet of how {words.title(item)} does.",
