@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from console.backends.reading import Reading, all_of
+from console.backends.reading import FAILED_MOST, Reading, all_of
 from console.errors import ApiError, Forbidden, LoginExpired, TimedOut, Unreachable
 from console.kit.supervisor import cancel
 
@@ -86,7 +86,7 @@ async def test_a_failure_is_shown_and_tried_again_and_does_not_end_the_connectio
         assert it.failures[0] == ("failed", "no leader")
         assert 5 <= len(it.reads) <= 10
         it.error = None
-        await asyncio.sleep(61)
+        await asyncio.sleep(FAILED_MOST * 1.2 + 1)
         assert len(it.failures) < len(it.reads)
         assert it.reads[-1][1] == {"services", "tasks"}
 
