@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from console.backends.field_owners import owners
+from console.backends.kube_deletes import refuse_busy
 from console.backends.kube_plans import REQUESTED_AT, STAMP, kube_step
 from console.errors import Refused
 from console.kit.dig import flag, items, mapping, text
@@ -65,6 +66,10 @@ def plan_flux(intent: Intent, objects: dict[Ref, dict[str, Any]], sources: dict[
 
     :raises Refused: unlawful in this state, with the reason.
     """
+    for ref, raw in objects.items():
+        # Suspending is safe at any time, and what is left when an operation's console is gone for good.
+        if intent.verb != "suspend":
+            refuse_busy(ref, raw)
     match intent.verb:
         case "suspend" | "resume":
             return _plan_suspend(intent, objects, intent.verb == "suspend")
@@ -103,7 +108,9 @@ def _refuse_held(ref: Ref, raw: dict[str, Any]) -> None:
     keepers = owners(raw, "spec", "suspend")
     if LOCAL_HOLDER in keepers or says_holding(text(annotations, DISPATCH_RECORD)):
         who = parse_note(text(annotations, HOLD_NOTE)).words() or "a console"
-        raise Refused(f"{ref.path} is held by {who}.", "Release the hold instead: a resume would be undone.")
+        raise Refused(
+            f"{ref.path} is held by {who}.", "Release the hold instead (H), or apply a commit (A): a resume would be undone."
+        )
     if TRIGGER_HOLDER in keepers:
         raise Refused(
             f"{ref.path} is held by a trigger ({TRIGGER_HOLDER}).",
@@ -190,6 +197,7 @@ def _request(ref: Ref, raw: dict[str, Any], title: str, annotations: tuple[str, 
 
 def _refuse_suspended(ref: Ref, raw: dict[str, Any]) -> None:
     if flag(raw, "spec", "suspend"):
+        _refuse_held(ref, raw)
         by = " and ".join(owners(raw, "spec", "suspend"))
         raise Refused(
             f"{ref.kind} {ref.path} is suspended{f' by {by}' if by else ''}: a request would be ignored.", "Resume it first."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from console.backends import argocd_writes, flux_writes
+from console.backends import argocd_writes, flux_writes, kube_deletes
 from console.backends.field_owners import owners
 from console.backends.kube_plans import MANAGER, REQUESTED_AT, STAMP, field_state
 from console.errors import Conflict, NotFound, NotServed, Refused, WorldMoved
@@ -26,6 +26,10 @@ class KubeWire(Protocol):
 
     async def patch(self, path: str, body: Any, *, content_type: str, params: dict[str, str] | None = None) -> dict[str, Any]:
         """The object after the patch. Never sent twice."""
+        ...
+
+    async def delete(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """DELETE with DeleteOptions; the object that is left, or a Status. Never sent twice."""
         ...
 
     async def can_i(
@@ -57,14 +61,18 @@ class KubeWriter:
 
     def verbs(self, kind: str) -> tuple[str, ...]:
         """What can be planned for objects of this kind."""
-        return argocd_writes.VERBS if kind == "Application" else flux_writes.flux_verbs(kind)
+        verbs = argocd_writes.VERBS if kind == "Application" else flux_writes.flux_verbs(kind)
+        return (*verbs, "delete") if verbs else ()
 
     async def plan(self, intent: Intent) -> Plan:
         """Read the objects and say what would be done."""
         objects = {}
+        deletes = intent.verb == "delete"
         for ref in intent.targets:
-            await self._check_permission(ref)
+            await self._check_permission(ref, "delete" if deletes else "patch")
             objects[ref] = await self._read(ref)
+        if deletes:
+            return kube_deletes.plan_delete(intent, objects)
         if intent.targets[0].kind == "Application":
             return argocd_writes.plan_argocd(intent, objects, self._who)
         sources: dict[Ref, dict[str, Any]] = {}
@@ -80,6 +88,8 @@ class KubeWriter:
         """
         raw = await self._read(step.ref)
         self._check_unmoved(raw, step)
+        if step.kind == "delete":
+            return await self._delete(raw, step)
         body = _stamped(step.request["patch"], self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
         body.setdefault("metadata", {})["resourceVersion"] = text(raw, "metadata", "resourceVersion")
         body["metadata"]["uid"] = step.precondition["uid"]
@@ -90,8 +100,25 @@ class KubeWriter:
             raise WorldMoved(f"{step.ref.path} was changed by somebody else in this moment.", "Plan again.") from error
         return f"the API server took it as version {text(after, 'metadata', 'resourceVersion')}"
 
+    async def _delete(self, raw: dict[str, Any], step: PlanStep) -> str:
+        """The one DELETE, bound to the object and the version that was just checked."""
+        bound = {"uid": step.precondition["uid"], "resourceVersion": text(raw, "metadata", "resourceVersion")}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": bound}
+        path, _, _ = self._path_of(step.ref)
+        try:
+            left = await self._client.delete(path, options)
+        except Conflict as error:
+            raise WorldMoved(f"{step.ref.path} was changed by somebody else in this moment.", "Plan again.") from error
+        except NotFound:
+            return "somebody else deleted it in this moment"
+        waits = ", ".join(items(left, "metadata", "finalizers"))
+        return f"marked for deletion; it waits for {waits}" if waits else "deleted"
+
     async def applied(self, step: PlanStep) -> bool | None:
-        """Whether a patch whose answer was lost is there: its fields have the values, under our name."""
+        """Whether a write whose answer was lost is there: its fields have the values, under our name."""
+        if step.kind == "delete":
+            there = await self._there(step)
+            return there is None or text(there, "metadata", "deletionTimestamp") != ""
         try:
             raw = await self._read(step.ref)
         except Refused:
@@ -128,6 +155,11 @@ class KubeWriter:
         """Whether the controllers have done what was asked; raises ``Refused`` when it ended badly."""
         words = "done"
         for step in plan.steps:
+            if step.kind == "delete":
+                if (left := await self._there(step)) is not None:
+                    return False, _waits_for(left, step)
+                words = f"{step.ref.path} is deleted"
+                continue
             raw = await self._read(step.ref)
             complete, words = _progress(raw, step)
             if not complete:
@@ -141,19 +173,20 @@ class KubeWriter:
             "suspend": "true" if flag(raw, "spec", "suspend") else "false",
             "last operation": text(raw, "status", "operationState", "startedAt"),
             "started": text(raw, "status", "operationState", "startedAt"),
+            **kube_deletes.deletion_facts(raw),
             **field_state(raw, [[str(part) for part in path] for path in items(step.request, "fields")]),
         }
         for fact, then in step.precondition.items():
             if now.get(fact, "absent") != then:
                 raise WorldMoved(f"{step.ref.path}: {fact} is {now.get(fact, 'absent')} now, it was {then}.", "Plan again.")
 
-    async def _check_permission(self, ref: Ref) -> None:
+    async def _check_permission(self, ref: Ref, verb: str = "patch") -> None:
         _, group, resource = self._path_of(ref)
-        if not await self._client.can_i("patch", group, resource, namespace=ref.namespace, name=ref.name):
+        if not await self._client.can_i(verb, group, resource, namespace=ref.namespace, name=ref.name):
             name = f"{resource}.{group}" if group else resource
             raise Refused(
-                f"These credentials may not patch {name} in {ref.namespace}.",
-                f"Ask for it; check with: kubectl auth can-i patch {name} -n {ref.namespace}",
+                f"These credentials may not {verb} {name} in {ref.namespace}.",
+                f"Ask for it; check with: kubectl auth can-i {verb} {name} -n {ref.namespace}",
             )
 
     async def _read_sources(self, ref: Ref, raw: dict[str, Any], sources: dict[Ref, dict[str, Any]]) -> None:
@@ -163,6 +196,15 @@ class KubeWriter:
             sources[Ref(ref.connection, ref.kind, ref.namespace, ref.name, text(raw, "metadata", "uid"))] = raw
             if not flux_writes.is_static(raw):
                 await self._check_permission(source)
+
+    async def _there(self, step: PlanStep) -> dict[str, Any] | None:
+        """The object that a step is about, None once it is gone; another one of its name is not it."""
+        path, _, _ = self._path_of(step.ref)
+        try:
+            raw = await self._client.get(path)
+        except NotFound:
+            return None
+        return raw if text(raw, "metadata", "uid") == step.precondition["uid"] else None
 
     async def _read(self, ref: Ref) -> dict[str, Any]:
         path, _, _ = self._path_of(ref)
@@ -176,6 +218,13 @@ def _stamped(value: Any, now: str) -> Any:
     if value == STAMP:
         return now
     return {key: _stamped(item, now) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _waits_for(raw: dict[str, Any], step: PlanStep) -> str:
+    waits = ", ".join(items(raw, "metadata", "finalizers")) or "the API server"
+    behind = number(step.request, "behind")
+    what = f" and {behind} object{'s' if behind > 1 else ''} with it" if behind else ""
+    return f"{step.ref.path} to go{what} ({waits})"
 
 
 def _progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:

@@ -23,6 +23,8 @@ def plan_lines(plan: Plan) -> list[str]:
         if bound:
             lines.append(f"      only if: {bound}")
     lines += [f"  ! {effect}" for effect in plan.effects]
+    if plan.instead is not None:
+        lines.append(f"  better first: {plan.instead.verb}")
     if plan.undo is not None:
         words = " ".join(f"{key}={value}" for key, value in plan.undo.arguments.items())
         lines.append(f"  undo: {plan.undo.verb} {words}".rstrip())

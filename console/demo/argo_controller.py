@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from console.demo import collecting
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster
 from console.demo.kube_store import Object
@@ -41,6 +42,9 @@ class ArgoController:
         now = self._cluster.clock.now()
         for app in self._cluster.store.all("Application"):
             name = app["metadata"]["name"]
+            if app["metadata"].get("deletionTimestamp"):
+                collecting.finish(self._cluster, app, collecting.ARGO_FINALIZER, collecting.managed(app), self.manager)
+                continue
             if self._passed(self._settling, name, _SETTLE_SECONDS, now):
                 app = self._write(app, lambda live: _with_status(live, health={"status": "Healthy"}))
             app = self._refresh(app, now)

@@ -3,7 +3,7 @@
 Facts kept (they decide whether a client's idea of "done" is right): one pass of an object at a time; a pass reads the object
 once, at its start; ``spec.suspend`` is looked at only then; every pass ends by writing the token that it had read to
 ``lastHandledReconcileAt``, after its conditions; ``observedGeneration`` moves only when Ready is True; a wait for a dependency
-ends at once; history gets entries from the apply on.
+ends at once; history gets entries from the apply on; what is deleted is let go by a pass of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime
 
 import msgspec
 
+from console.demo import collecting
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster, condition
 from console.demo.kube_store import Object
@@ -61,8 +62,14 @@ class KustomizeController:
             key = self._key(obj)
             if key in self._passes:
                 self._go_on(key, self._passes[key])
+            elif obj["metadata"].get("deletionTimestamp"):
+                self._finalize(obj)
             elif self._wanted(obj, self._seen.get(key)):
                 self._begin(key, obj)
+
+    def _finalize(self, obj: Object) -> None:
+        behind = collecting.inventory(obj) if collecting.collects(obj) else []
+        collecting.finish(self._cluster, obj, collecting.FLUX_FINALIZER, behind, self.manager)
 
     def _wanted(self, obj: Object, seen: _Seen | None) -> bool:
         if seen is None:

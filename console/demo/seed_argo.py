@@ -8,6 +8,7 @@ import msgspec
 
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster
+from console.demo.collecting import ARGO_FINALIZER
 from console.demo.kube_store import Object
 
 
@@ -173,7 +174,16 @@ def _seed_application(cluster: Cluster, managed: Managed) -> None:
         at = rfc3339(cluster.clock.ago(200))
         text = "Failed to load target state: repository not found"
         status["conditions"] = [{"type": "ComparisonError", "message": text, "lastTransitionTime": at}]
-    obj = cluster.seed("Application", "argocd", managed.name, spec=spec, status=status, manager="argocd-server", age=90 * 86400)
+    obj = cluster.seed(
+        "Application",
+        "argocd",
+        managed.name,
+        spec=spec,
+        status=status,
+        manager="argocd-server",
+        age=90 * 86400,
+        finalizers=[ARGO_FINALIZER] if managed.automated else None,
+    )
     warning = managed.phase == "Failed"
     cluster.event(
         obj,

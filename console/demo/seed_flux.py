@@ -6,7 +6,9 @@ import msgspec
 
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster, condition
+from console.demo.collecting import FLUX_FINALIZER
 from console.demo.kube_store import Object
+from console.demo.seed_workloads import ATLAS
 
 _GIT = "https://git.example.test"
 _FLUX_META = "kustomize.toolkit.fluxcd.io"
@@ -188,7 +190,7 @@ def _seed_kustomization(cluster: Cluster, applied: Applied) -> None:
                 "metadata": {"revision": now if not well else done},
             }
         ],
-        "inventory": {"entries": [{"id": f"{applied.name}_web_apps_Deployment", "v": "v1"}]},
+        "inventory": {"entries": [{"id": f"{applied.name}_{name}_apps_Deployment", "v": "v1"} for name in _deployed(applied)]},
     }
     spec: Object = {
         "interval": applied.interval,
@@ -208,12 +210,18 @@ def _seed_kustomization(cluster: Cluster, applied: Applied) -> None:
         status=status,
         age=40 * 86400,
         labels={f"{_FLUX_META}/name": "flux-system", f"{_FLUX_META}/namespace": "flux-system"},
+        finalizers=[FLUX_FINALIZER],
     )
     _request(cluster, obj, at)
     if applied.suspended_by:
         _suspend(cluster, obj, applied.suspended_by)
     reason, warning = ("ReconciliationSucceeded", False) if well else (applied.reason, True)
     cluster.event(obj, reason, message, warning=warning, source="kustomize-controller", age=applied.minutes * 60)
+
+
+def _deployed(applied: Applied) -> list[str]:
+    """Names of the Deployments that a Kustomization applies: those of the namespace of its name."""
+    return [entry.name for entry in ATLAS if entry.namespace == applied.name]
 
 
 def _request(cluster: Cluster, obj: Object, at: str) -> None:
@@ -275,6 +283,6 @@ def _seed_helm_release(
         "lastAttemptedGeneration": 1,
         "failures": 0 if well else 3,
     }
-    obj = cluster.seed("HelmRelease", namespace, name, spec=spec, status=status, age=20 * 86400)
+    obj = cluster.seed("HelmRelease", namespace, name, spec=spec, status=status, age=20 * 86400, finalizers=[FLUX_FINALIZER])
     if not well:
         cluster.event(obj, reason, text, warning=True, source="helm-controller", age=300)

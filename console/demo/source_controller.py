@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from console.demo import collecting
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster, condition
 from console.demo.kube_store import Object
@@ -118,6 +119,9 @@ class HelmController:
         now = self._cluster.clock.now()
         for release in self._cluster.store.all("HelmRelease"):
             key, meta = self._key(release), release["metadata"]
+            if meta.get("deletionTimestamp"):
+                collecting.finish(self._cluster, release, collecting.FLUX_FINALIZER, (), self.manager)
+                continue
             asked = token_of(release) not in ("", release.get("status", {}).get("lastHandledReconcileAt"))
             if key in self._busy:
                 if (now - self._busy[key]).total_seconds() >= 2.0:

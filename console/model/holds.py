@@ -41,10 +41,18 @@ class HoldNote(msgspec.Struct, frozen=True):
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+class HeldOperation(msgspec.Struct, frozen=True):
+    """The operation in the engine's record, as far as others need to know it."""
+
+    commit: str = ""
+    outcome: str = ""
+
+
 class HoldRecord(msgspec.Struct, frozen=True):
-    """What a list needs to know of the engine's record on an applier."""
+    """What a list or another plan needs to know of the engine's record on an applier."""
 
     holding: bool = False
+    operation: HeldOperation | None = None
 
 
 def parse_note(text: str) -> HoldNote:
@@ -61,3 +69,14 @@ def says_holding(text: str) -> bool:
         return msgspec.json.decode(text or "{}", type=HoldRecord).holding
     except msgspec.MsgspecError:
         return False
+
+
+def commit_in_flight(text: str) -> str:
+    """The commit that the engine's record in an annotation says is being applied now; "" if none is."""
+    try:
+        operation = msgspec.json.decode(text or "{}", type=HoldRecord).operation
+    except msgspec.MsgspecError:
+        return ""
+    if operation is None or operation.outcome in ("Succeeded", "Failed"):
+        return ""
+    return operation.commit or "no commit"

@@ -69,8 +69,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What would be done. No steps means "nothing to do", and :attr:`nothing` says why.
 
     ``effects`` are sentences about what else will happen; ``undo`` is the intent that takes it back, or None with
-    ``no_undo`` saying why. ``deletes_state``, ``share`` (0..1 of a whole that goes) and ``forbidden`` are facts that decide
-    the :attr:`strength` of the confirmation.
+    ``no_undo`` saying why; ``instead`` is what is better done first, offered before this plan. ``deletes_state``, ``share``
+    (0..1 of a whole that goes) and ``forbidden`` are facts that decide the :attr:`strength` of the confirmation.
     """
 
     intent: Intent
@@ -78,6 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[str, ...] = ()
     undo: Intent | None = None
     no_undo: str = ""
+    instead: Intent | None = None
     nothing: str = ""
     environment: str = ""
     protected: bool = False

@@ -105,6 +105,9 @@ async def test_a_watch_tells_what_came_changed_and_went(atlas: httpx.AsyncClient
         event = await lines.next()
         assert (event["type"], event["object"]["metadata"]["resourceVersion"]) == ("MODIFIED", changed)
         await atlas.delete(f"{HERE}/search")
+        assert (await lines.next())["object"]["metadata"]["deletionTimestamp"]
+        nothing_left = {"metadata": {"finalizers": None}}
+        await atlas.patch(f"{HERE}/search", json=nothing_left, headers={"Content-Type": "application/merge-patch+json"})
         assert (await lines.next())["type"] == "DELETED"
         spec = {"interval": "1m", "prune": True, "sourceRef": {"kind": "GitRepository", "name": "fleet"}}
         await atlas.post(HERE, json={"metadata": {"name": "fresh"}, "spec": spec})
