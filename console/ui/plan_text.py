@@ -10,6 +10,7 @@ from console.kit.sanitize import sanitize
 from console.model.plan import FieldChange, Plan, PlanStep, Strength
 from console.ui import verbs
 from console.ui.text import Line, Part, line, set_line
+from console.ui.text import width as cells
 from console.views import formats, words
 from console.views.step_tree import SIGNS, branches, plan_tree
 
@@ -58,40 +59,47 @@ def plan_lines(plan: Plan, width: int = 80) -> list[Line]:
             steps = [step for step in steps if step.changes or step.precondition]
             lines += [Line()] if steps else []
         for step in steps:
-            lines += step_lines(step)
+            lines += step_lines(step, width)
     lines.append(Line())
     lines += _closing(plan)
     return lines
 
 
-def step_lines(step: PlanStep) -> list[Line]:
+def step_lines(step: PlanStep, width: int = 80) -> list[Line]:
     """One write: what it is, what must still hold, and each field before and after."""
     sign, tone = SIGNS.get(step.kind, ("»", "busy"))
     condition = ", ".join(f"{key} {_short(value)}" for key, value in step.precondition.items())
     head = [Part(f"  {sign} ", tone, True), Part(sanitize(step.title))]
     if condition:
         head.append(Part(f"   if {sanitize(condition)}", "faint"))
-    return [line(*head, indent=4), *_changes(step.changes)]
+    return [line(*head, indent=4), *change_lines(step.changes, width)]
 
 
 def _short(value: str) -> str:
     return value if len(value) <= 16 else f"{value[:8]}…"
 
 
-def _changes(changes: Iterable[FieldChange]) -> list[Line]:
+def change_lines(changes: Iterable[FieldChange], width: int = 80) -> list[Line]:
+    """Fields before and after. What does not fit beside its path stands below it, still to the right of the object."""
     changes = list(changes)
-    room = min(max((cell_len(change.path) for change in changes), default=0), 36)
+    room = min(max((cell_len(change.path) for change in changes), default=0), 36, max(width // 2 - 8, 12))
     lines = []
     for change in changes:
         path = sanitize(change.path)
-        parts = [Part("      "), Part(path.ljust(room), "muted"), Part("  ")]
+        said: list[Part] = []
         if change.before:
-            parts.append(Part(_value(change.before), "bad"))
-            parts.append(Part("  →  ", "faint"))
-        parts.append(Part(_value(change.after) if change.after else "(gone)", "ok" if change.after else "bad"))
+            said += [Part(_value(change.before), "bad"), Part("  →  ", "faint")]
+        said.append(Part(_value(change.after) if change.after else "(gone)", "ok" if change.after else "bad"))
         if change.owner:
-            parts.append(Part(f"   owned by {sanitize(change.owner)}", "held"))
-        lines.append(Line(tuple(parts), 8 + room))
+            said.append(Part(f"   owned by {sanitize(change.owner)}", "held"))
+        column = 8 + room
+        if cell_len(path) <= room and column + cells(said) <= width:
+            lines.append(Line((Part("      "), Part(path.ljust(room), "muted"), Part("  "), *said), column))
+        elif 8 + cell_len(path) + cells(said) <= width:
+            lines.append(line(Part("      "), Part(path, "muted"), Part("  "), *said, indent=8))
+        else:
+            lines.append(line(Part("      "), Part(path, "muted"), indent=8))
+            lines.append(line(Part(" " * 8), *said, indent=10))
     return lines
 
 

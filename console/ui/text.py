@@ -52,7 +52,8 @@ def wrap(source: Line, room: int) -> Iterator[tuple[Part, ...]]:
     if room < 4 or width(source.parts) <= room:
         yield source.parts
         return
-    indent = source.indent if source.indent < room // 2 else 0
+    # So far in that hardly a word would fit: less far, but never back under what the line belongs to.
+    indent = source.indent if source.indent < room // 2 else min(8, room // 4)
     current: list[Part] = []
     used = 0
     for part in source.parts:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from console.errors import QuarterdeckError
 from console.model.health import Health
-from console.model.kubernetes import Trigger
+from console.model.kubernetes import TRIGGER_KINDS, Trigger
 from console.model.operations import Operation
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui import verbs
 from console.ui.command_line import minutes
+from console.ui.screens.apply import ApplyScreen, Chosen
 from console.ui.screens.dialogs import AskScreen, ChooseScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
@@ -88,6 +89,9 @@ class Changing:
         """Ask what the verb needs to know, then plan it. The subjects are taken now and never looked up again."""
         subjects = self._screen.subjects
         fields = verbs.FIELDS.get(verb, ())
+        if verb == "apply" and given is None and len(subjects) == 1 and subjects[0].kind in TRIGGER_KINDS:
+            self._ask_commit(subjects)
+            return
         if given is not None or not fields:
             self._plan(verb, subjects, given or {})
             return
@@ -98,10 +102,19 @@ class Changing:
 
         self._screen.app.push_screen(AskScreen(f"{verbs.title(verb)}: {subjects[0].path}", fields), answered)
 
-    def _plan(self, verb: str, subjects: tuple[Ref, ...], arguments: dict[str, str]) -> None:
+    def _ask_commit(self, subjects: tuple[Ref, ...]) -> None:
+        """Which commit, and why. Where that can't be offered the plan says by itself what it would apply."""
+
+        def chosen(found: Chosen | None) -> None:
+            if found is not None:
+                self._plan("apply", subjects, dict(found.arguments or {}), found.unread)
+
+        self._screen.app.push_screen(ApplyScreen(self._screen.runtime, subjects[0]), chosen)
+
+    def _plan(self, verb: str, subjects: tuple[Ref, ...], arguments: dict[str, str], note: str = "") -> None:
         reason = arguments.pop("reason", "")
         intent = Intent(verb=verb, targets=subjects, arguments=arguments, reason=reason)
-        self._show_plan(lambda: self._screen.runtime.commands.plan(intent))
+        self._show_plan(lambda: self._screen.runtime.commands.plan(intent), note=note)
 
     def undo(self) -> None:
         """Plan to take back the newest operation on the object."""
@@ -109,22 +122,32 @@ class Changing:
         self._show_plan(lambda: self._screen.runtime.commands.plan_undo(subject))
 
     def _diff(self) -> None:
+        subject = self._screen.subjects[0]
+        if subject.kind not in TRIGGER_KINDS:
+            self._diff_by_plan(subject, "")
+            return
+
+        def looked(found: Chosen | None) -> None:
+            if found is not None:
+                self._diff_by_plan(subject, found.unread)
+
+        self._screen.app.push_screen(ApplyScreen(self._screen.runtime, subject, only_look=True), looked)
+
+    def _diff_by_plan(self, subject: Ref, note: str) -> None:
         offered = self._screen.situation().verbs
         verb = next((verb for verb in _DIFF if verb in offered), "")
-        subject = self._screen.subjects[0]
         if not verb:
-            self._screen.say(f"A {subject.kind} has no wanted state here to compare with.", "warn")
+            self._screen.say(note or f"A {subject.kind} has no wanted state here to compare with.", "warn")
             return
         intent = Intent(verb=verb, targets=(subject,))
-        self._show_plan(lambda: self._screen.runtime.commands.plan(intent), only_look=True)
+        self._show_plan(lambda: self._screen.runtime.commands.plan(intent), only_look=True, note=note)
 
-    def _show_plan(self, make: Callable[[], Awaitable[Plan]], *, only_look: bool = False) -> None:
+    def _show_plan(self, make: Callable[[], Awaitable[Plan]], *, only_look: bool = False, note: str = "") -> None:
         self._screen.say("Reading the world for a plan …")
-        self._screen.run_worker(
-            self._make_plan(make, only_look), group="plan", exclusive=True, exit_on_error=False, description="the plan"
-        )
+        work = self._make_plan(make, only_look, note)
+        self._screen.run_worker(work, group="plan", exclusive=True, exit_on_error=False, description="the plan")
 
-    async def _make_plan(self, make: Callable[[], Awaitable[Plan]], only_look: bool) -> None:
+    async def _make_plan(self, make: Callable[[], Awaitable[Plan]], only_look: bool, note: str) -> None:
         screen = self._screen
         try:
             plan = await make()
@@ -147,6 +170,7 @@ class Changing:
             None if only_look else lambda shown, typed: screen.runtime.commands.run(shown, typed),
             locked,
             None if arming.read_only else partial(self.arm, name),
+            note,
         )
         screen.app.push_screen(dialog, self._begun)
 

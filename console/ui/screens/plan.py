@@ -47,6 +47,7 @@ class PlanScreen(ModalScreen[str]):
     :param confirm: begins the plan with what was typed; raises ``QuarterdeckError``. None only shows the plan.
     :param locked: says why writes can't leave now ("" when armed).
     :param arm: opens the lock of the plan's target; None where it can't be opened.
+    :param note: what was meant to be shown before this plan and could not be, in a sentence.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,12 +68,14 @@ class PlanScreen(ModalScreen[str]):
         confirm: Confirm | None,
         locked: Callable[[], str] = lambda: "",
         arm: Callable[[], None] | None = None,
+        note: str = "",
     ) -> None:
         super().__init__()
         self.plan = plan
         self._confirm = confirm
         self._locked = locked
         self._arm = arm
+        self._before = [line(Part(note, "muted")), Line()] if note else []
         self._opened = asyncio.get_running_loop().time()
         self._sent = False
 
@@ -112,7 +115,7 @@ class PlanScreen(ModalScreen[str]):
         self.set_class(plan.protected, "protected")
         self.query_one("#headline", Note).put(headline(plan))
         pane = self.query_one("#steps", TextPane)
-        pane.put(plan_lines(plan, max(pane.room, 30)))
+        pane.put([*self._before, *plan_lines(plan, max(pane.room, 30))])
         typed = bool(plan.confirmation) and self.can_run
         self.query_one("#typed").display = typed
         run = self.query_one("#run", Button)
@@ -128,7 +131,7 @@ class PlanScreen(ModalScreen[str]):
 
     def _lay_out(self) -> None:
         pane = self.query_one("#steps", TextPane)
-        pane.put(plan_lines(self.plan, max(pane.room, 30)), keep_place=True)
+        pane.put([*self._before, *plan_lines(self.plan, max(pane.room, 30))], keep_place=True)
 
     @property
     def _too_early(self) -> bool:
