@@ -34,6 +34,7 @@ from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, Wakeable
 from console.model.holds import LOCAL_HOLDER
+from console.runtime.commit_book import CommitBook
 from console.runtime.live_objects import OneCluster
 
 LOCAL_MANAGER = LOCAL_HOLDER
@@ -82,6 +83,7 @@ class ClusterEngine:
 
     :param objects: plain objects of the cluster; may be unreachable for a while.
     :param identity: our name as holder of the Lease.
+    :param commits: what repositories tell; without it their heads are not known.
     """
 
     def __init__(
@@ -94,11 +96,13 @@ class ClusterEngine:
         clock: Clock,
         identity: str,
         timing: Timing | None = None,
+        commits: CommitBook | None = None,
     ) -> None:
         self.name = name
         self.cluster_uid = cluster_uid
         self.local_cluster = f"connection {name}"
         self.objects = objects
+        self.commits = commits or CommitBook()
         self.clock = clock
         tokens = Tokens(clock)
         clusters = OneCluster(objects, self.local_cluster, DEFAULT_CLUSTER)

@@ -28,9 +28,11 @@ from console.runtime.dispatch_plans import (
     applied_commit,
     apply_effects,
     asked_reason,
+    fetched_first,
+    read_source,
     refused,
     resolved,
-    source_head,
+    source_commit,
 )
 from console.runtime.dispatch_writer import DispatchWriter, ask
 from console.runtime.lease_plans import LEASE_VERBS
@@ -68,11 +70,12 @@ class CustomWriter:
         if not verdict.ok:
             raise Refused(f"{view.key} can't be driven: {verdict.message}", HINTS.get(verdict.reason, ""))
         raw = await self._applier(view)
-        head = await source_head(self._engine, raw, verdict)
-        commit = intent.arguments.get("commit", "") or head
+        source = await read_source(self._engine, verdict)
+        commit = intent.arguments.get("commit", "") or source_commit(raw, source)
         if not COMMIT.fullmatch(commit):
             raise Refused(f"{commit or 'nothing'!r} is no commit.", "Give the full hash, 40 or 64 hex digits.")
         flux = view.key.kind == KUSTOMIZATIONS.kind
+        fetched = await fetched_first(self._engine, binding, commit, source) if flux else ()
         applied = applied_commit(raw, flux)
         operation = view.record.operation
         step = PlanStep(
@@ -99,7 +102,12 @@ class CustomWriter:
         return Plan(
             intent=resolved(intent, commit=commit, because=reason.value),
             steps=(step,),
-            effects=(*apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {WHY[reason]}.", named),
+            effects=(
+                *fetched,
+                *apply_effects(raw, flux, applied == commit),
+                f"Reason {reason.value}: {WHY[reason]}.",
+                named,
+            ),
             no_undo="apply the commit of before to go back",
         )
 

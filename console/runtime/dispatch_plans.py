@@ -16,7 +16,7 @@ from console.engines.dispatch.flux_reading import suspend_owners, suspended
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning
 from console.engines.dispatch.revisions import commit_of, describe_commit
-from console.engines.dispatch.types import Verdict
+from console.engines.dispatch.types import Binding, Verdict
 from console.engines.ports.applier import APPLICATIONS, GIT_REPOSITORIES, KUSTOMIZATIONS
 from console.errors import NotFound, Refused
 from console.kit.dig import dig, text
@@ -67,8 +67,8 @@ async def _read(engine: ClusterEngine, trigger: LocalTrigger) -> dict[str, Any]:
 
 async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, verdict: Verdict) -> Plan:
     raw = await _read(engine, trigger)
-    head = await source_head(engine, raw, verdict)
-    commit = intent.arguments.get("commit", "") or head
+    source = await read_source(engine, verdict)
+    commit = intent.arguments.get("commit", "") or source_commit(raw, source)
     if not COMMIT.fullmatch(commit):
         raise Refused(f"{commit or 'nothing'!r} is no commit.", "Give the full hash, 40 or 64 hex digits.")
     reason = asked_reason(intent, consents=trigger.revert_refused_edits)
@@ -81,11 +81,7 @@ async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, v
     applied = applied_commit(raw, flux)
     if flux and not (record.holding and suspended(raw)):
         raise Refused(f"{trigger.key} is not held: only what is held is applied commit by commit.", "Hold it first (H).")
-    if flux and head != commit:
-        raise Refused(
-            f"The source holds {describe_commit(head)}, not {describe_commit(commit)}.",
-            "Flux applies what its source holds: reconcile the source, or apply what the branch has now.",
-        )
+    fetched = await fetched_first(engine, trigger.binding, commit, source) if flux else ()
     before = record.operation.token if record.operation else ""
     steps = (
         PlanStep(
@@ -106,7 +102,7 @@ async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, v
     return Plan(
         intent=intent,
         steps=steps,
-        effects=(*apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {WHY[reason]}."),
+        effects=(*fetched, *apply_effects(raw, flux, applied == commit), f"Reason {reason.value}: {WHY[reason]}."),
         no_undo="apply the commit of before to go back",
     )
 
@@ -125,13 +121,43 @@ def asked_reason(intent: Intent, *, consents: bool) -> Reason:
     return reason
 
 
-async def source_head(engine: ClusterEngine, raw: dict[str, Any], verdict: Verdict) -> str:
-    """The commit that an applier's source has now; "" if it can't be told."""
+async def fetched_first(engine: ClusterEngine, binding: Binding, commit: str, source: dict[str, Any]) -> tuple[str, ...]:
+    """What a source does before a Kustomization can apply ``commit``, in sentences; none when it is what the source has.
+
+    :param source: the GitRepository. :raises Refused: it can't come to have ``commit``: it is suspended, or the branch is
+        elsewhere. Where the branch can't be asked, the engine finds out, and applies nothing else in its stead.
+    """
+    held = source_commit({}, source)
+    if commit == held:
+        return ()
+    has = f"The source has {describe_commit(held)}" if held else "The source has nothing"
+    if suspended(source):
+        raise Refused(
+            f"{has}, not {describe_commit(commit)}, and is suspended: it fetches nothing.", "Resume the source first."
+        )
+    head = await engine.commits.head(binding)
+    if head.excludes(commit):
+        where = f"{binding.branch} is at {describe_commit(head.commit)}" if head.commit else f"there is no {binding.branch}"
+        raise Refused(
+            f"{has} and {where}: neither is {describe_commit(commit)}.",
+            "Flux applies what its branch has: push the commit, or a revert to it, and apply that.",
+        )
+    return (f"{has}: it fetches {binding.branch} first. If that turns out to be another commit, nothing is applied.",)
+
+
+async def read_source(engine: ClusterEngine, verdict: Verdict) -> dict[str, Any]:
+    """The GitRepository that a Kustomization applies, read live; empty for Argo CD, which has none."""
     repository = verdict.source.git_repository if verdict.source else None
     if repository is None:
-        return commit_of(text(raw, "status", "sync", "revision")) or ""
-    source = await engine.objects.get(GIT_REPOSITORIES, repository.namespace, repository.name)
-    return commit_of(text(source, "status", "artifact", "revision")) or ""
+        return {}
+    return await engine.objects.get(GIT_REPOSITORIES, repository.namespace, repository.name)
+
+
+def source_commit(raw: dict[str, Any], source: dict[str, Any]) -> str:
+    """The commit that an applier's source has now; "" if it can't be told."""
+    if source:
+        return commit_of(text(source, "status", "artifact", "revision")) or ""
+    return commit_of(text(raw, "status", "sync", "revision")) or ""
 
 
 def applied_commit(raw: dict[str, Any], flux: bool) -> str:

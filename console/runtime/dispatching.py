@@ -18,6 +18,7 @@ from console.model.kubernetes import Event
 from console.model.refs import Ref
 from console.model.resource import Upserted
 from console.runtime.cluster_engine import ClusterEngine
+from console.runtime.commit_book import CommitBook
 from console.runtime.custom_dispatch import CustomWriter
 from console.runtime.dispatch_writer import DispatchWriter
 from console.runtime.live_objects import HasObjects, LiveObjects
@@ -63,6 +64,7 @@ class Dispatching:
 
     :param triggers: declared local triggers.
     :param identity: our name as holder of a cluster's engine Lease.
+    :param commits: what repositories tell of their commits.
     :param drives: whether this process runs engines; else they explain and plan, and nothing is written or followed.
     """
 
@@ -76,6 +78,7 @@ class Dispatching:
         identity: str,
         *,
         drives: bool,
+        commits: CommitBook | None = None,
     ) -> None:
         self._entries = tuple(triggers)
         self._store = store
@@ -84,6 +87,7 @@ class Dispatching:
         self._clock = clock
         self._identity = identity
         self._drives = drives
+        self._commits = commits
         self.engines: dict[str, ClusterEngine] = {}
         self.problems: tuple[str, ...] = ()
 
@@ -128,7 +132,7 @@ class Dispatching:
         uid = connection.identity or f"connection {name}"
         events = ActivityEvents(name, self._store, self._clock)
         objects = LiveObjects(name, self._backend)
-        engine = ClusterEngine(name, uid, objects, self._journal, events, self._clock, self._identity)
+        engine = ClusterEngine(name, uid, objects, self._journal, events, self._clock, self._identity, None, self._commits)
         problems = [engine.declarations.adopt(_declared(entry, engine)) for entry in self._entries if entry.connection == name]
         problems += self._taken(engine)
         self.problems += tuple(problem for problem in problems if problem)

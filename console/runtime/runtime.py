@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, aclosing
@@ -18,14 +17,17 @@ from console.kit.masking import mask_object
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, SystemClock
 from console.model.commits import ApplyOffer, ChangePreview
-from console.model.connections import Connection, Phase
+from console.model.connections import Connection
 from console.model.docker import Sample
 from console.model.kubernetes import TRIGGER_KINDS, Event, LogLine, LogQuery
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource, Upserted
+from console.runtime.apply_offers import offer
 from console.runtime.arming import Arming
+from console.runtime.cluster_engine import ClusterEngine
 from console.runtime.commands import Commands
+from console.runtime.commit_book import CommitBook, CommitSource
 from console.runtime.connections import Link
 from console.runtime.dispatching import Dispatching
 from console.runtime.gate import Gate
@@ -35,12 +37,11 @@ from console.runtime.looking import Looking
 from console.runtime.ports import Guest, ReadsLogs, ReadsRaw, ReadsStats
 from console.runtime.presence import Presence
 from console.runtime.reading import events_about, operations_on, related_to
+from console.runtime.settling import settled
 from console.runtime.store import Store
 from console.runtime.targets import Target
 from console.runtime.trigger_notes import trigger_notes
 from console.runtime.whoami import whoami
-
-_WAITING = (Phase.IDLE, Phase.CONNECTING)
 
 
 class Runtime:
@@ -50,6 +51,7 @@ class Runtime:
 
     :param connect: names of the targets to connect (None: all); others stay idle until :meth:`connect` or a look.
     :param guests: bring objects of their own to show and to write, on connections that are there anyway.
+    :param commits: tells of repositories' commits and gives their files (None: nobody does).
     :param state: the state folder, for remembered identities and the journal (None: neither is kept, nothing can be written).
     """
 
@@ -64,6 +66,7 @@ class Runtime:
         state: Path | None = None,
         read_only: bool = False,
         guests: Iterable[Guest] = (),
+        commits: CommitSource | None = None,
     ) -> None:
         self.settings = settings
         self.fleet = fleet
@@ -74,6 +77,7 @@ class Runtime:
         self._connect = connect
         self._read_only = read_only
         self._guests = tuple(guests)
+        self._commits = CommitBook(commits)
         self._supervisor = Supervisor()
         self._followers = Supervisor()
         self._looking = Looking(self._want)
@@ -178,19 +182,7 @@ class Runtime:
         over, and what is behind a connection that can't be made, comes back as "syncing" with the reason as detail.
         """
         names = tuple(self._started) if connections is None else tuple(connections)
-        changed = asyncio.Event()
-        unsubscribe = self.store.subscribe({*kinds, "Connection"}, lambda _: changed.set())
-        try:
-            async with asyncio.timeout(timeout):
-                while any(self._open(name, kind) for name in names for kind in kinds):
-                    await changed.wait()
-                    changed.clear()
-        except TimeoutError:
-            pass
-        finally:
-            unsubscribe()
-        missing = (self._missing(name, kind) for name in names for kind in kinds)
-        return tuple(state for state in missing if state is not None)
+        return await settled(self.store, self.links, names, kinds, timeout)
 
     async def raw(self, ref: Ref) -> dict[str, Any]:
         """The whole object as its server has it, secrets masked.
@@ -238,9 +230,9 @@ class Runtime:
     async def apply_offer(self, ref: Ref) -> ApplyOffer:
         """Which commits can be asked of a trigger's applier now, and for which reasons.
 
-        :raises NotServed: nothing here drives it.
+        :raises NotServed: no applier is behind it. :raises QuarterdeckError: its cluster can't be read now.
         """
-        raise NotServed(f"{ref.kind} {ref.path} is not driven by this console.")
+        return await offer(self._engine(ref), ref)
 
     async def preview(self, ref: Ref, commit: str) -> ChangePreview:
         """What applying the commit would change, by a dry run of the server. :raises NotServed: it can't be told here."""
@@ -259,6 +251,12 @@ class Runtime:
         link = self.links.get(ref.connection)
         return related_to(self.store, ref, link.kinds if link else frozenset())
 
+    def _engine(self, ref: Ref) -> ClusterEngine:
+        engine = self.dispatching.engines.get(ref.connection) if self.dispatching else None
+        if engine is None:
+            raise NotServed(f"{ref.kind} {ref.path} is not driven by this console.")
+        return engine
+
     def _reach(self, ref: Ref) -> object:
         link = self.links.get(ref.connection)
         if link is None:
@@ -267,26 +265,6 @@ class Runtime:
         if backend is None:
             raise Unreachable(f"{ref.connection} is {link.phase.value}: {link.connection.reason}".rstrip(": "))
         return backend
-
-    def _open(self, name: str, kind: str) -> bool:
-        """Whether it is worth waiting for this kind on this connection."""
-        link = self.links.get(name)
-        if link is None or not (link.phase in _WAITING or link.phase.fresh):
-            return False
-        if link.phase.fresh and kind not in link.kinds:
-            return False
-        return self.store.kind_state(name, kind).state == "syncing"
-
-    def _missing(self, name: str, kind: str) -> KindState | None:
-        link = self.links.get(name)
-        if link is None:
-            return KindState(name, kind, "syncing", f"There is no connection {name}.")
-        state = self.store.kind_state(name, kind)
-        if link.kinds and kind not in link.kinds:
-            return None
-        if not link.phase.fresh:
-            return KindState(name, kind, "syncing", f"{link.phase.value}: {link.connection.reason}".rstrip(": "))
-        return None if state.state == "listed" else state
 
     def _want(self, connection: str, kinds: frozenset[str]) -> None:
         if connection in self.links:
@@ -309,6 +287,7 @@ class Runtime:
             f"quarterdeck-{who.user}-{who.host}-{who.pid}",
             # One process of an account runs engines: the one that holds the journal's lease.
             drives=journal is not None and journal.lease.held and not self._read_only,
+            commits=self._commits,
         )
         self._followers.keep("dispatch engines", self.dispatching.run)
 

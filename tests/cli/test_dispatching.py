@@ -44,13 +44,13 @@ async def declared(moving: Fleet, tmp_path: Path) -> Fleet:
     return moving
 
 
-async def test_an_apply_needs_a_hold_and_a_commit_that_the_source_has(declared: Fleet) -> None:
+async def test_an_apply_needs_a_hold_and_a_commit_and_says_that_the_source_fetches_it_first(declared: Fleet) -> None:
     bare = await declared.quarterdeck("plan", "apply", "atlas", INFRASTRUCTURE)
     assert bare.code == 1 and "not held" in bare.err
     held = await declared.quarterdeck("run", "hold", "atlas", INFRASTRUCTURE, "until=2h", "--yes", "--why", "incident 12")
     assert held.code == 0, held.err
     other = await declared.quarterdeck("plan", "apply", "atlas", INFRASTRUCTURE, f"commit={'a' * 40}")
-    assert other.code == 1 and "The source holds" in other.err
+    assert other.code == 3 and "it fetches main first" in other.out, "nothing tells here that the branch is elsewhere"
     short = await declared.quarterdeck("plan", "apply", "atlas", INFRASTRUCTURE, "commit=abc")
     assert short.code == 1 and "is no commit" in short.err
 
