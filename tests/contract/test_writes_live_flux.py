@@ -10,8 +10,9 @@ import yaml
 
 from console.errors import Refused
 from console.model.operations import State
+from console.model.plan import Intent, Strength
 from console.model.refs import Ref
-from tests.contract.write_desk import real_cluster
+from tests.contract.write_desk import Cluster, real_cluster
 from tests.real import fleet
 from tests.real.flux import FluxLab
 
@@ -50,3 +51,34 @@ async def test_a_suspended_commit_is_applied_by_undo_and_a_failure_is_told_at_on
             (ready,) = [entry for entry in found["status"]["conditions"] if entry["type"] == "Ready"]
             assert ready["observedGeneration"] == found["metadata"]["generation"]
             assert found["status"]["observedGeneration"] < found["metadata"]["generation"], "it moves on success only"
+
+
+async def exists(cluster: Cluster, name: str) -> bool:
+    found = await cluster.client.get(f"/api/v1/namespaces/{cluster.namespace}/configmaps/{name}")
+    return found.status_code == 200
+
+
+@pytest.mark.scenario("dispatch:W23")
+async def test_what_a_suspended_kustomization_applied_stays_and_what_was_resumed_first_goes(
+    flux: FluxLab, tmp_path: Path
+) -> None:
+    async with real_cluster(flux.kube) as cluster:
+        namespace = cluster.namespace
+        obj = {key: value for key, value in fleet.kustomization(namespace).items() if key != "status"}
+        for resumes in (False, True):
+            await asyncio.to_thread(flux.publish, namespace, "shop", files(namespace, "blue"), FIRST)
+            ref: Ref = await cluster.create(obj)
+            await asyncio.to_thread(flux.wait_applied, namespace, "shop", FIRST)
+            async with cluster.desk(ref, tmp_path / str(resumes)) as desk:
+                assert (await desk.do("suspend", ref)).state is State.SUCCEEDED
+                plan = await desk.commands.plan(Intent(verb="delete", targets=(ref,)))
+                assert "1 object stays behind (ConfigMap 1)" in plan.effects[0]
+                assert plan.instead is not None
+                if resumes:
+                    plan = await desk.commands.plan(plan.instead)
+                    assert (await desk.run(plan, plan.confirmation)).state is State.SUCCEEDED
+                    plan = await desk.commands.plan(Intent(verb="delete", targets=(ref,)))
+                    assert (plan.strength, plan.instead) == (Strength.NAME, None)
+                record = await desk.run(plan, plan.confirmation)
+                assert (record.state, record.message) == (State.SUCCEEDED, f"{ref.path} is deleted")
+            assert await exists(cluster, "paint") is not resumes

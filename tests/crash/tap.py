@@ -116,4 +116,4 @@ class Tap:
 def _starts_write(data: bytes) -> bool:
     """Each request starts a chunk of its own: nothing is pipelined. Reviews of access change nothing."""
     line = data.partition(b"\r\n")[0]
-    return line.startswith((b"POST ", b"PATCH ", b"PUT ")) and b"selfsubjectaccessreviews" not in line
+    return line.startswith((b"POST ", b"PATCH ", b"PUT ", b"DELETE ")) and b"selfsubjectaccessreviews" not in line
