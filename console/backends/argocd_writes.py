@@ -12,16 +12,18 @@ from typing import Any
 
 import msgspec
 
+from console.backends.argocd_options import given, refuse_unknown, rolled_back, share_pruned, synced
 from console.backends.flux_writes import refuse_kept
 from console.backends.kube_plans import kube_step
 from console.errors import Refused
-from console.kit.dig import dig, items, mapping, number, text
+from console.kit.dig import dig, items, mapping, text
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
 REFRESH = "argocd.argoproj.io/refresh"
 VERBS = ("refresh", "hard-refresh", "sync", "rollback", "terminate", "automated-off", "automated-on")
 RUNNING = ("Running", "Terminating")
+_POLICY = {"prune": "prune", "self-heal": "selfHeal", "allow-empty": "allowEmpty"}
 _NO_UNDO = {
     "refresh": "a comparison changes nothing by itself",
     "hard-refresh": "a comparison changes nothing by itself",
@@ -43,8 +45,10 @@ def plan_argocd(intent: Intent, objects: dict[Ref, dict[str, Any]], who: str) ->
     :param who: goes into ``initiatedBy`` of an operation.
     :raises Refused: unlawful in this state, with the reason.
     """
+    refuse_unknown(intent)
     steps, effects = [], []
     undo: Intent | None = None
+    share = 0.0
     for ref, raw in objects.items():
         match intent.verb:
             case "refresh" | "hard-refresh":
@@ -57,15 +61,19 @@ def plan_argocd(intent: Intent, objects: dict[Ref, dict[str, Any]], who: str) ->
                 step, said = _sync(ref, raw, intent, who)
                 steps.append(step)
                 effects += said
+                share = max(share, share_pruned(raw, intent))
             case _:
                 step_undo = _automated(ref, raw, intent)
                 if step_undo is not None:
+                    effects.append(_automated_effect(ref, intent))
                     steps.append(step_undo[0])
                     undo = step_undo[1] if len(steps) == 1 else None
     no_undo = "" if undo else _NO_UNDO.get(intent.verb, "what a sync applied is taken back by syncing another revision")
     off = "off" if intent.verb == "automated-off" else "on"
     nothing = "" if steps else f"automated sync is {off} already"
-    return Plan(intent=intent, steps=tuple(steps), effects=tuple(effects), undo=undo, no_undo=no_undo, nothing=nothing)
+    return Plan(
+        intent=intent, steps=tuple(steps), effects=tuple(effects), undo=undo, no_undo=no_undo, nothing=nothing, share=share
+    )
 
 
 def _refresh(ref: Ref, raw: dict[str, Any], kind: str) -> PlanStep:
@@ -99,30 +107,8 @@ def _sync(ref: Ref, raw: dict[str, Any], intent: Intent, who: str) -> tuple[Plan
     phase = text(raw, "status", "operationState", "phase")
     if dig(raw, "operation") is not None or phase in RUNNING:
         raise Refused(f"An operation of {ref.path} is under way.", "Wait for it, or terminate it.")
-    sync: dict[str, Any] = {}
-    effects = []
-    if intent.verb == "rollback":
-        sync, said = _rolled_back(ref, raw, intent)
-        effects.append(said)
-    else:
-        if revision := intent.arguments.get("revision"):
-            if automated(raw):
-                raise Refused(
-                    f"{ref.path} syncs by itself and would leave {revision} at once.", "Turn automated sync off first."
-                )
-            sync["revision"] = revision
-        if intent.arguments.get("dry-run") == "true":
-            sync["dryRun"] = True
-        if intent.arguments.get("force") == "true":
-            sync["syncStrategy"] = {"hook": {"force": True}}
-        if chosen := intent.arguments.get("resources"):
-            sync["resources"] = [_resource(item) for item in chosen.split(",")]
-        effects.append(f"{ref.path} applies {sync.get('revision') or 'the newest revision of its source'}.")
-    sync["prune"] = intent.arguments.get("prune") == "true"
-    if sync["prune"]:
-        effects.append("Objects that the source no longer has are deleted.")
-    if options := items(raw, "spec", "syncPolicy", "syncOptions"):
-        sync["syncOptions"] = options
+    made = rolled_back if intent.verb == "rollback" else synced
+    sync, effects = made(ref, raw, intent, automated=automated(raw))
     operation = {
         "sync": sync,
         "initiatedBy": {"username": who},
@@ -143,29 +129,18 @@ def _sync(ref: Ref, raw: dict[str, Any], intent: Intent, who: str) -> tuple[Plan
     )
 
 
-def _rolled_back(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[dict[str, Any], str]:
-    if automated(raw):
-        raise Refused(f"{ref.path} syncs by itself and would undo a rollback at once.", "Turn automated sync off first.")
-    wanted = intent.arguments.get("id", "")
-    history = items(raw, "status", "history")
-    earlier = history[:-1] if len(history) > 1 else []
-    entry = next((item for item in history if str(number(item, "id")) == wanted), None) if wanted else (earlier or [None])[-1]
-    if entry is None:
-        known = ", ".join(str(number(item, "id")) for item in history) or "none"
-        raise Refused(f"{ref.path} has no such entry in its history.", f"Entries: {known}.")
-    sync: dict[str, Any] = {"revision": text(entry, "revision")}
-    for field in ("source", "sources", "revisions"):
-        if entry.get(field):
-            sync[field] = entry[field]
-    return sync, f"{ref.path} goes back to {text(entry, 'revision')[:12]}, deployed {text(entry, 'deployedAt')}."
+def _policy(intent: Intent, before: dict[str, Any], wanted: bool) -> dict[str, Any] | None:
+    """The new value of ``automated``; what isn't asked for stays as it was."""
+    if not wanted:
+        return {**before, "enabled": False} if given(intent, "keep") else None
+    asked = {field: given(intent, name) for name, field in _POLICY.items() if name in intent.arguments}
+    return {"prune": False, "selfHeal": False, **before, **asked, "enabled": True}
 
 
-def _resource(chosen: str) -> dict[str, str]:
-    group, kind, name = [*chosen.split(":"), "", "", ""][:3]
-    if not kind or not name:
-        raise Refused(f"{chosen!r} names no resource.", "Write GROUP:KIND:NAME, or :KIND:NAME for the core group.")
-    namespace, _, plain = name.rpartition("/")
-    return {"group": group, "kind": kind, "name": plain} | ({"namespace": namespace} if namespace else {})
+def _automated_effect(ref: Ref, intent: Intent) -> str:
+    if intent.verb == "automated-off":
+        return f"{ref.path} applies nothing by itself until somebody syncs it or turns this on again; drift stays."
+    return f"{ref.path} applies whatever is newest at once, and from then on by itself."
 
 
 def _is_set(owner: dict[str, Any]) -> bool:
@@ -182,7 +157,7 @@ def _automated(ref: Ref, raw: dict[str, Any], intent: Intent) -> tuple[PlanStep,
     elif automated(raw) is wanted:
         return None
     else:
-        after = {"prune": False, "selfHeal": False, **mapping(before), "enabled": True} if wanted else None
+        after = _policy(intent, mapping(before), wanted)
     refuse_kept(ref, raw, "spec", "syncPolicy", "automated")
     if maker := next((text(item, "name") for item in items(raw, "metadata", "ownerReferences") if _is_set(item)), ""):
         raise Refused(

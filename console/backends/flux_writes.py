@@ -66,6 +66,8 @@ def plan_flux(intent: Intent, objects: dict[Ref, dict[str, Any]], sources: dict[
 
     :raises Refused: unlawful in this state, with the reason.
     """
+    if unknown := next(iter(intent.arguments), ""):
+        raise Refused(f"{intent.verb} of a {intent.targets[0].kind} takes no {unknown}.")
     for ref, raw in objects.items():
         # Suspending is safe at any time, and what is left when an operation's console is gone for good.
         if intent.verb != "suspend":
