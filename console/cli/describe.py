@@ -11,6 +11,7 @@ from console.cli.exits import Exit
 if TYPE_CHECKING:
     from console.cli.compose import Opened
     from console.model.refs import Ref
+    from console.views.describe import Section
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ async def _run(options: Options, outside: Outside) -> Exit:
 async def _shown(at: Opened, ref: Ref, output: str) -> str:
     from console.cli import documents
     from console.errors import NotFound
-    from console.views.describe import as_text, describe, heading, notes_section
+    from console.views.describe import as_text, describe, heading
     from console.views.yaml_text import yaml_text
 
     if output == "yaml":
@@ -79,18 +80,21 @@ async def _shown(at: Opened, ref: Ref, output: str) -> str:
         operations_on=at.runtime.operations_on(ref),
         events=at.runtime.events_about(ref),
     )
-    notes = notes_section("Dispatch", await _notes(at, ref))
-    return f"{top}{as_text((*sections[:1], *notes, *sections[1:]))}\n"
+    dispatch = await _dispatch(at, ref)
+    return f"{top}{as_text((*sections[:1], *dispatch, *sections[1:]))}\n"
 
 
-async def _notes(at: Opened, ref: Ref) -> tuple[str, ...]:
+async def _dispatch(at: Opened, ref: Ref) -> tuple[Section, ...]:
     from console.errors import QuarterdeckError
+    from console.views.describe import notes_section
+    from console.views.trigger_sheet import sheet
 
     try:
-        return await at.runtime.engine_notes(ref)
+        report = await at.runtime.trigger_report(ref)
     except QuarterdeckError as error:
         # The object itself can still be told; what could not be read is said in its place.
-        return (error.sentence(),)
+        return notes_section("Dispatch", (error.sentence(),))
+    return sheet(report, at.runtime.store.get(ref), at.context(), 100) if report is not None else ()
 
 
 COMMAND = Command(

@@ -23,6 +23,7 @@ from console.model.kubernetes import TRIGGER_KINDS, Event, LogLine, LogQuery
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource, Upserted
+from console.model.trigger_report import TriggerReport
 from console.runtime.apply_offers import offer
 from console.runtime.arming import Arming
 from console.runtime.cluster_engine import ClusterEngine
@@ -40,7 +41,7 @@ from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.settling import settled
 from console.runtime.store import Store
 from console.runtime.targets import Target
-from console.runtime.trigger_notes import trigger_notes
+from console.runtime.trigger_notes import trigger_report
 from console.runtime.whoami import whoami
 
 
@@ -219,13 +220,13 @@ class Runtime:
             async for sample in samples:
                 yield sample
 
-    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
-        """What the dispatch engine knows about a trigger or an applier, in sentences; nothing for other objects.
+    async def trigger_report(self, ref: Ref) -> TriggerReport | None:
+        """What the dispatch engine knows about a trigger or an applier; None for other objects.
 
         :raises QuarterdeckError: its cluster can't be read now.
         """
         engine = self.dispatching.engines.get(ref.connection) if self.dispatching else None
-        return await trigger_notes(engine, ref) if engine is not None and ref.kind in TRIGGER_KINDS else ()
+        return await trigger_report(engine, ref) if engine is not None and ref.kind in TRIGGER_KINDS else None
 
     async def apply_offer(self, ref: Ref) -> ApplyOffer:
         """Which commits can be asked of a trigger's applier now, and for which reasons.

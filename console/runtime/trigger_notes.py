@@ -1,132 +1,127 @@
-"""What the dispatch engine knows about a trigger, in sentences.
+"""What the dispatch engine knows about a trigger: who drives it, what is written, what is applied, what stands in the way.
 
-Who drives it, what is written, what is applied, what stands in the way. Read live; shown beside the object, never a ground for
-a write.
+Read live; shown beside the object, never a ground for a write.
 """
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
-from console.engines.dispatch.binding import binding_mismatch, shown
-from console.engines.dispatch.constants import DEFAULT_CLUSTER, Outcome
+import msgspec
+
+from console.engines.dispatch.binding import binding_mismatch, branch_matches, same_repository, shown
+from console.engines.dispatch.constants import DEFAULT_CLUSTER
 from console.engines.dispatch.flux_reading import suspended
-from console.engines.dispatch.judgement import Condition, configured
+from console.engines.dispatch.judgement import Condition as Judged
+from console.engines.dispatch.judgement import configured
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning, foreign_holder
 from console.engines.dispatch.modes import ModeKind
-from console.engines.dispatch.revisions import describe_commit
-from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, Source, TriggerRef, Verdict
+from console.engines.dispatch.resources import TriggerView
+from console.engines.dispatch.tokens import instant
+from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, Source, TriggerRef, Verdict
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS, ApiKind
+from console.errors import NotFound
+from console.model.health import Condition, Health
 from console.model.refs import Ref
+from console.model.trigger_report import RecordedOperation, Rival, TriggerReport, WrittenBinding
 from console.runtime.cluster_engine import ClusterEngine
+from console.runtime.dispatch_phases import Seen, argo_phases, flux_phases
+from console.runtime.dispatch_plans import applied_commit
 from console.runtime.hold_notes import read_note
 
-_OUTCOMES = {
-    Outcome.REQUESTED: "is asked for; the controller has not taken it up",
-    Outcome.RUNNING: "is being applied",
-    Outcome.SETTLING: "is applied; the suspend after it is not handled yet",
-    Outcome.UNRESOLVED: "has not ended in five minutes; it is still followed",
-    Outcome.SUCCEEDED: "was applied",
-    Outcome.FAILED: "was not applied",
-}
 
-
-async def trigger_notes(engine: ClusterEngine, ref: Ref) -> tuple[str, ...]:
-    """Sentences about the trigger or applier ``ref``, most important first.
+async def trigger_report(engine: ClusterEngine, ref: Ref) -> TriggerReport:
+    """The report about the trigger or applier ``ref``.
 
     :raises QuarterdeckError: the cluster can't be read now.
     """
     if ref.kind in ("FluxTrigger", "ArgoCDTrigger"):
-        return await _custom(engine, TriggerRef(ref.kind, ref.namespace, ref.name))
+        return await _custom(engine, ref)
     trigger = engine.find(ref.kind, ref.namespace, ref.name)
-    return await (_declared(engine, trigger, engine.clock.now()) if trigger is not None else _candidate(engine, ref))
+    return await (_declared(engine, ref, trigger) if trigger is not None else _candidate(engine, ref))
 
 
-async def _custom(engine: ClusterEngine, ref: TriggerRef) -> tuple[str, ...]:
-    said = [await _mode(engine)]
-    trigger = await engine.references.trigger(ref)
-    said.append(f"It drives {trigger.key}.")
-    holder = await engine.references.held_by_another(trigger)
-    if holder is not None:
-        said.append(f"{holder.ref} came first for {trigger.key}: this one waits until that one lets go.")
-    others = [str(other.ref) for other in await engine.references.triggers_of_applier(trigger)]
-    if others and holder is None:
-        said.append(f"{', '.join(others)} name the same applier and wait for this one.")
-    verdict = await _validate(engine, trigger.key) if trigger.key.cluster == DEFAULT_CLUSTER else None
+async def _custom(engine: ClusterEngine, ref: Ref) -> TriggerReport:
+    driver, driven = await _mode(engine)
+    references = engine.references
+    trigger = await references.trigger(TriggerRef(ref.kind, ref.namespace, ref.name))
+    holder = await references.held_by_another(trigger)
+    others = await references.triggers_of_applier(trigger)
+    here = trigger.key.cluster == DEFAULT_CLUSTER
+    verdict = await _validate(engine, trigger.key) if here else None
     source = verdict.source if verdict else trigger.source
-    said += _source_lines(source, verdict)
-    targets = await engine.references.naming_targets(trigger.ref)
-    if not targets:
-        said.append("No GitTarget names it, so there is nothing that it would apply.")
-    judgement = await engine.references.judge(trigger, targets, source)
-    why_held = f"{holder.ref} holds the applier" if holder is not None else ""
-    said.append(_configured(configured(judgement, why_held, verdict)))
+    targets = await references.naming_targets(trigger.ref)
+    judgement = await references.judge(trigger, targets, source)
+    written = []
     for reference in judgement.references:
         target = next(found for found in targets if found.ref == reference.target)
-        want = await engine.references.binding(target)
-        writes = f"writes {shown(want.url)} at {want.branch}" if want else "has no readable GitProvider"
-        why = f" ({reference.message})" if reference.message else ""
-        said.append(f"GitTarget {reference.target} {writes}: {reference.state.value.lower()}{why}.")
-    return (*said, *_operation(trigger.record.operation, trigger.record.repair_pending))
+        want = await references.binding(target)
+        told = _written(f"GitTarget {reference.target}", want, source)
+        state = reference.state.value.lower()
+        written.append(msgspec.structs.replace(told, state=state, why=reference.message))
+    raw = await _applier(engine, trigger.key) if here else {}
+    report = TriggerReport(
+        ref=ref,
+        driver=(driver,),
+        driven=driven,
+        applier=str(trigger.key),
+        written=tuple(written),
+        configured=_condition(configured(judgement, f"{holder.ref} holds the applier" if holder else "", verdict)),
+        rivals=_rivals(others, holder),
+        operation=_operation(trigger.record.operation, raw, flux=trigger.key.kind == KUSTOMIZATIONS.kind),
+        repair_pending=trigger.record.repair_pending,
+    )
+    return _with_applier(report, source, raw, trigger.key.kind, holding=trigger.holding)
 
 
-def _configured(condition: Condition) -> str:
-    """What ``Configured`` is by what was read just now; what stands in the trigger's status may be older."""
-    why = f": {condition.message}" if condition.message else ""
-    return f"Configured is {condition.status} by what was read now ({condition.reason.value}{why})."
-
-
-async def _mode(engine: ClusterEngine) -> str:
-    mode = await engine.leadership.mode()
-    match mode.kind:
-        case ModeKind.LEADER:
-            return "This console is the engine of this cluster's triggers until it hands the Lease back."
-        case ModeKind.DISPLAY if mode.holder:
-            return f"{mode.holder} is the engine; this console only shows what it does."
-        case ModeKind.DISPLAY:
-            return "No engine is alive: what is held stays held, and nothing is applied. This console can take the Lease over."
-        case _:
-            return "The cluster has no triggers of its own."
-
-
-async def _declared(engine: ClusterEngine, trigger: LocalTrigger, now: datetime) -> tuple[str, ...]:
+async def _declared(engine: ClusterEngine, ref: Ref, trigger: LocalTrigger) -> TriggerReport:
     verdict = await engine.local.validate(trigger)
-    raw = await engine.objects.get(_kind(trigger.kind), trigger.namespace, trigger.name)
-    record, note = read_local(raw), read_note(raw)
-    said = [
+    raw = await _applier(engine, trigger.key)
+    record = read_local(raw)
+    said = (
         "A local trigger: declared in the fleet file, driven by this console."
         if verdict.ok
-        else f"A local trigger that can't be driven now: {verdict.message}."
-    ]
-    said.append(f"Written: {shown(trigger.binding.url)} at {trigger.binding.branch}.")
-    said += _source_lines(verdict.source, None)
-    if mismatch := binding_mismatch(verdict.source, trigger.binding) if verdict.source else "":
-        said.append(f"They differ: {mismatch}.")
-    if record.holding:
-        said.append(f"Held by {note.words() or 'a console'}.")
-        if (end := note.end()) is not None and now >= end:
-            said.append("That time is over. Nothing is released by itself: release it, or hold it anew with another time.")
-        if warning := delete_warning(f"{trigger.namespace}/{trigger.name}", suspended=suspended(raw)):
-            said.append(warning)
-    elif trigger.kind == KUSTOMIZATIONS.kind:
-        said.append(
-            "Not held: it applies whatever its source has. "
-            + ("H holds it." if trigger.hold else "Its declaration allows no hold.")
-        )
-    return (*said, *_operation(record.operation, record.repair_pending))
+        else "A local trigger, declared in the fleet file, that can't be driven now."
+    )
+    flux = trigger.kind == KUSTOMIZATIONS.kind
+    notes = _hold_notes(raw, ref, record.holding, trigger.hold, engine.clock.now()) if flux else ()
+    report = TriggerReport(
+        ref=ref,
+        driver=(said,),
+        driven=Health.OK if verdict.ok else Health.BAD,
+        applier=str(trigger.key),
+        written=(_written("the fleet file", trigger.binding, verdict.source),),
+        configured=_verdict_condition(verdict),
+        held_notes=notes,
+        operation=_operation(record.operation, raw, flux=flux),
+        repair_pending=record.repair_pending,
+    )
+    return _with_applier(report, verdict.source, raw, trigger.kind, holding=record.holding)
 
 
-async def _candidate(engine: ClusterEngine, ref: Ref) -> tuple[str, ...]:
-    verdict = await _validate(engine, ApplierKey(engine.local_cluster, ref.kind, ref.namespace, ref.name))
+async def _candidate(engine: ClusterEngine, ref: Ref) -> TriggerReport:
+    key = ApplierKey(engine.local_cluster, ref.kind, ref.namespace, ref.name)
+    verdict = await _validate(engine, key)
+    raw = await _applier(engine, key)
     holder = await foreign_holder(engine.objects, ref.kind, ObjectName(ref.namespace, ref.name))
+    driver: tuple[str, ...] = ("A candidate: nobody declared it as a trigger, so this console never makes it apply a commit.",)
+    rivals: tuple[Rival, ...] = ()
     if holder:
-        return (f"{holder} drives it; this console keeps off.", await _mode(engine))
-    said = ["A candidate: nobody declared it as a trigger, so this console never makes it apply a commit."]
-    if not verdict.ok:
-        return (*said, f"It could not be driven as it is: {verdict.message}.")
-    return (*said, *_source_lines(verdict.source, None), *declaration(ref, verdict.source))
+        driver = (f"{holder} drives it; this console keeps off.", (await _mode(engine))[0])
+        rivals = (Rival(holder, first=True),)
+    report = TriggerReport(
+        ref=ref,
+        driver=driver,
+        driven=Health.HELD if holder else Health.UNKNOWN,
+        applier=str(key),
+        configured=None if holder else _verdict_condition(verdict),
+        rivals=rivals,
+        declaration=declaration(ref, verdict.source) if verdict.ok and not holder else (),
+    )
+    return _with_applier(report, verdict.source, raw, ref.kind, holding=read_local(raw).holding)
 
 
 def declaration(ref: Ref, source: Source | None) -> tuple[str, ...]:
@@ -147,29 +142,105 @@ def declaration(ref: Ref, source: Source | None) -> tuple[str, ...]:
     return ("To adopt it, add to triggers in the fleet file:", f"- {{{entry}{', hold: true' if kind == 'flux' else ''}}}")
 
 
+async def _mode(engine: ClusterEngine) -> tuple[str, Health]:
+    mode = await engine.leadership.mode()
+    match mode.kind:
+        case ModeKind.LEADER:
+            return "This console is the engine of this cluster's triggers until it hands the Lease back.", Health.OK
+        case ModeKind.DISPLAY if mode.holder:
+            return f"{mode.holder} is the engine; this console only shows what it does.", Health.OK
+        case ModeKind.DISPLAY:
+            said = "No engine is alive: what is held stays held, and nothing is applied. This console can take the Lease over."
+            return said, Health.BAD
+        case _:
+            return "The cluster has no triggers of its own.", Health.UNKNOWN
+
+
 async def _validate(engine: ClusterEngine, key: ApplierKey) -> Verdict:
     # Each kind of trigger holds under a name of its own: what the other's client would call somebody else's hold is ours here.
     client = await (engine.custom_clients if key.cluster == DEFAULT_CLUSTER else engine.clients).client(key)
     return await client.validate(key.ref)
 
 
-def _source_lines(source: Source | None, verdict: Verdict | None) -> list[str]:
-    said = []
-    if verdict is not None and not verdict.ok:
-        said.append(f"The applier can't be driven as it is: {verdict.message}.")
-    if source is not None:
-        said.append(f"Applied: {shown(source.url)} at {source.revision or 'HEAD'}.")
-    return said
+async def _applier(engine: ClusterEngine, key: ApplierKey) -> dict[str, Any]:
+    """The applier itself; {} when it is gone, which its verdict says better."""
+    try:
+        return await engine.objects.get(_kind(key.kind), key.namespace, key.name)
+    except NotFound:
+        return {}
 
 
-def _operation(operation: Operation | None, repair_pending: bool) -> tuple[str, ...]:
+def _with_applier(
+    report: TriggerReport, source: Source | None, raw: dict[str, Any], kind: str, *, holding: bool
+) -> TriggerReport:
+    """The report with what the applier itself says: what it applies, what it applied, who holds it."""
+    note, flux = read_note(raw), kind == KUSTOMIZATIONS.kind
+    return msgspec.structs.replace(
+        report,
+        repository=shown(source.url) if source else "",
+        branch=(source.revision or "HEAD") if source else "",
+        applied=applied_commit(raw, flux) if raw else "",
+        held=holding if flux else None,
+        held_by=note.by if holding else "",
+        held_why=note.why if holding else "",
+        held_until=note.end() if holding else None,
+    )
+
+
+def _written(who: str, want: Binding | None, source: Source | None) -> WrittenBinding:
+    if want is None:
+        return WrittenBinding(who=who, state="undecided", why="its GitProvider can't be read")
+    told = WrittenBinding(who=who, repository=shown(want.url), branch=want.branch)
+    if source is None:
+        return told
+    same = {"repository": same_repository(source.url, want.url), "branch": branch_matches(source, want.branch)}
+    differs = tuple(name for name, alike in same.items() if not alike)
+    why = binding_mismatch(source, want)
+    return msgspec.structs.replace(told, differs=differs, why=why, state="refused" if why else "eligible")
+
+
+def _condition(judged: Judged) -> Condition:
+    return Condition("Configured", judged.status, judged.reason.value, judged.message)
+
+
+def _verdict_condition(verdict: Verdict) -> Condition:
+    unknown = verdict.error is not None
+    return Condition(
+        "Configured", "True" if verdict.ok else "Unknown" if unknown else "False", verdict.reason.value, verdict.message
+    )
+
+
+def _rivals(others: list[TriggerView], holder: TriggerView | None) -> tuple[Rival, ...]:
+    first = [Rival(str(holder.ref), first=True)] if holder is not None else []
+    return (*first, *(Rival(str(other.ref)) for other in others if holder is None or other.ref != holder.ref))
+
+
+def _hold_notes(raw: dict[str, Any], ref: Ref, holding: bool, may_hold: bool, now: datetime) -> tuple[str, ...]:
+    if not holding:
+        way = "H holds it." if may_hold else "Its declaration allows no hold."
+        return (f"Not held: it applies whatever its source has. {way}",)
     said = []
-    if operation is not None:
-        what = f"{describe_commit(operation.commit).capitalize()} {_OUTCOMES[operation.outcome]}"
-        said.append(f"{what} ({operation.reason.value}{', ' + operation.message if operation.message else ''}).")
-    if repair_pending:
-        said.append("A repair is pending: the last state of the cluster is uncertain.")
+    if (end := read_note(raw).end()) is not None and now >= end:
+        said.append("That time is over. Nothing is released by itself: release it, or hold it anew with another time.")
+    if warning := delete_warning(ref.path, suspended=suspended(raw)):
+        said.append(warning)
     return tuple(said)
+
+
+def _operation(operation: Operation | None, raw: dict[str, Any], *, flux: bool) -> RecordedOperation | None:
+    if operation is None:
+        return None
+    # What is read here is the record itself, so an end that it tells is recorded.
+    seen = Seen(operation, raw, recorded=True)
+    return RecordedOperation(
+        outcome=operation.outcome.value,
+        commit=operation.commit,
+        reason=operation.reason.value,
+        message=operation.message,
+        requested=instant(operation.requested_at),
+        completed=instant(operation.completed_at),
+        phases=flux_phases(seen) if flux else argo_phases(seen),
+    )
 
 
 def _kind(word: str) -> ApiKind:

@@ -16,6 +16,7 @@ from console.model.operations import Operation
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource
+from console.model.trigger_report import TriggerReport
 
 
 class StoreView(Protocol):
@@ -147,8 +148,8 @@ class ConsoleRuntime(Protocol):
         """Objects that this one names, and objects that name it."""
         ...
 
-    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
-        """What the dispatch engine knows about a trigger, in sentences; raises ``QuarterdeckError``."""
+    async def trigger_report(self, ref: Ref) -> TriggerReport | None:
+        """What the dispatch engine knows about a trigger; None for other objects; raises ``QuarterdeckError``."""
         ...
 
     async def apply_offer(self, ref: Ref) -> ApplyOffer:

@@ -23,6 +23,7 @@ CONDITIONS = {
     "RollbackSucceeded": "the upgrade failed and was rolled back",
     "RetriesExceeded": "it was tried as often as allowed",
     "Stalled": "it can't go on without a change",
+    "Failed": "the check could not be completed",
     "ApplierNotFound": "the object that should apply does not exist",
     "UnsupportedSource": "its source is of a kind that can't be driven",
     "SourceMismatch": "it applies another repository or branch than the target writes",

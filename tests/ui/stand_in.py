@@ -18,6 +18,7 @@ from console.model.operations import Operation, State, StepView
 from console.model.plan import FieldChange, Intent, Plan, PlanStep
 from console.model.refs import Ref
 from console.model.resource import Listed, Resource, Upserted
+from console.model.trigger_report import TriggerReport
 from console.runtime.arming import Arming
 from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.store import Store
@@ -126,6 +127,7 @@ class StandIn:
         self.commands = Commands(self)
         self.looks: list[frozenset[str]] = []
         self.raws: dict[Ref, dict[str, Any]] = {}
+        self.reports: dict[Ref, TriggerReport] = {}
         self.offers: dict[Ref, ApplyOffer] = {}
         self.previews: dict[tuple[Ref, str], ChangePreview] = {}
         self.log: list[LogLine] = []
@@ -196,8 +198,8 @@ class StandIn:
     def related(self, ref: Ref) -> tuple[Resource, ...]:
         return related_to(self.store, ref, frozenset({"Stack", "SwarmService", "Task", "Container", "Pod"}))
 
-    async def engine_notes(self, ref: Ref) -> tuple[str, ...]:
-        return ()
+    async def trigger_report(self, ref: Ref) -> TriggerReport | None:
+        return self.reports.get(ref)
 
     async def apply_offer(self, ref: Ref) -> ApplyOffer:
         if ref not in self.offers:

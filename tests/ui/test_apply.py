@@ -175,7 +175,7 @@ async def test_nothing_is_asked_of_the_server_before_the_cursor_rests(monkeypatc
 
 
 async def test_a_preview_that_hangs_is_given_up_for_the_next_and_keys_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_module, "REST", 0.0)
+    monkeypatch.setattr(apply_module, "REST", 0.01)
     async with shown(setup=offered()) as screen:
         hanging = Hanging()
         screen.runtime.preview = hanging.preview  # type: ignore[method-assign]

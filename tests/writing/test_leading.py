@@ -17,8 +17,12 @@ from console.errors import Forbidden, Refused
 from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
+from console.model.trigger_report import TriggerReport
 from console.runtime.discovery import discover
 from console.runtime.runtime import Runtime
+from console.views.cells import Context
+from console.views.describe import as_text
+from console.views.trigger_sheet import sheet
 
 PAYMENTS = Ref("borealis", "ArgoCDTrigger", "team-b", "payments-eu")
 ON_ATLAS = Ref("atlas", "FluxTrigger", "team-a", "payments")
@@ -56,6 +60,12 @@ def lease(demo: DemoFleet) -> dict[str, Any]:
     return dict(found["spec"]) if found else {}
 
 
+async def report(console: Runtime, ref: Ref) -> TriggerReport:
+    found = await console.trigger_report(ref)
+    assert found is not None
+    return found
+
+
 async def done(console: Runtime, verb: str, ref: Ref) -> State:
     plan = await console.commands.plan(Intent(verb=verb, targets=(ref,)))
     return await console.commands.wait(await console.commands.run(plan, plan.confirmation))
@@ -63,13 +73,13 @@ async def done(console: Runtime, verb: str, ref: Ref) -> State:
 
 async def test_the_lease_is_taken_over_led_with_and_handed_back(demo: DemoFleet, console: Runtime) -> None:
     assert "take-over" in console.commands.verbs(PAYMENTS)
-    before = await console.engine_notes(PAYMENTS)
-    assert "No engine is alive" in before[0]
-    assert any("GitTarget team-b/payments-eu writes" in note and note.endswith(": eligible.") for note in before), before
+    before = await report(console, PAYMENTS)
+    assert "No engine is alive" in before.driver[0]
+    assert [(item.who, item.state) for item in before.written] == [("GitTarget team-b/payments-eu", "eligible")]
 
     assert await done(console, "take-over", PAYMENTS) is State.SUCCEEDED
     assert lease(demo)["holderIdentity"].startswith("quarterdeck-")
-    assert "This console is the engine" in (await console.engine_notes(PAYMENTS))[0]
+    assert "This console is the engine" in (await report(console, PAYMENTS)).driver[0]
     again = await console.commands.plan(Intent(verb="take-over", targets=(PAYMENTS,)))
     assert (again.steps, again.nothing) == ((), "this console is the engine already")
     taken = lease(demo)["renewTime"]
@@ -81,7 +91,7 @@ async def test_the_lease_is_taken_over_led_with_and_handed_back(demo: DemoFleet,
 
     assert await done(console, "hand-back", PAYMENTS) is State.SUCCEEDED
     assert lease(demo)["holderIdentity"] == ""
-    assert "No engine is alive" in (await console.engine_notes(PAYMENTS))[0]
+    assert "No engine is alive" in (await report(console, PAYMENTS)).driver[0]
     nothing = await console.commands.plan(Intent(verb="hand-back", targets=(PAYMENTS,)))
     assert nothing.nothing == "this console is not the engine"
 
@@ -105,7 +115,7 @@ async def test_a_console_that_ends_gives_its_lease_back(demo: DemoFleet, tmp_pat
 async def test_a_live_engine_is_not_pushed_aside(console: Runtime) -> None:
     with pytest.raises(Refused, match="gitops-reverser-manager-0 is the engine, and it is alive"):
         await console.commands.plan(Intent(verb="take-over", targets=(ON_ATLAS,)))
-    assert "gitops-reverser-manager-0 is the engine" in (await console.engine_notes(ON_ATLAS))[0]
+    assert "gitops-reverser-manager-0 is the engine" in (await report(console, ON_ATLAS)).driver[0]
 
 
 async def test_without_the_engines_namespace_it_is_said_beforehand_how_to_go_on(demo: DemoFleet, console: Runtime) -> None:
@@ -117,12 +127,18 @@ async def test_without_the_engines_namespace_it_is_said_beforehand_how_to_go_on(
 
 
 async def test_a_trigger_says_whether_what_is_written_is_what_is_applied(console: Runtime) -> None:
-    good = await console.engine_notes(ON_ATLAS)
-    assert "GitTarget team-a/payments writes https://git.example.test/shop/payments.git at release: eligible." in good
-    assert "Configured is True by what was read now (Succeeded)." in good
-    other = " ".join(await console.engine_notes(Ref("atlas", "FluxTrigger", "team-a", "search")))
-    assert "Configured is False by what was read now (SourceMismatch: team-a/search: " in other
-    assert "shop/live.git is written" in other
+    good = await report(console, ON_ATLAS)
+    (written,) = good.written
+    assert (written.repository, written.branch) == ("https://git.example.test/shop/payments.git", "release")
+    assert (written.state, written.differs, good.branch) == ("eligible", (), "release")
+    assert good.configured is not None and (good.configured.status, good.configured.reason) == ("True", "Succeeded")
+    other = await report(console, Ref("atlas", "FluxTrigger", "team-a", "search"))
+    assert other.configured is not None
+    assert (other.configured.status, other.configured.reason) == ("False", "SourceMismatch")
+    assert [item.differs for item in other.written] == [("repository",)]
+    assert "shop/live.git is written" in other.written[0].why
+    text = as_text(sheet(other, console.store.get(other.ref), Context(console.clock.now()), 120))
+    assert "≠" in text and "GitTarget team-a/search may not ask it" in text
 
 
 async def test_a_lease_that_could_not_be_taken_is_not_taken_later(demo: DemoFleet, console: Runtime) -> None:

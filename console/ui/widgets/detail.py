@@ -15,6 +15,7 @@ from console.model.docker import Sample
 from console.model.kubernetes import TRIGGER_KINDS
 from console.model.refs import Ref
 from console.model.resource import Resource
+from console.model.trigger_report import TriggerReport
 from console.ui.describe_text import heading_lines, section_lines, stats_lines, yaml_lines
 from console.ui.ports import ConsoleRuntime
 from console.ui.text import Line, Part, line
@@ -24,6 +25,7 @@ from console.ui.widgets.resource_table import ResourceTable
 from console.ui.widgets.text_pane import TextPane
 from console.views import describe, tables
 from console.views.cells import Context, Table, now_context
+from console.views.trigger_sheet import sheet
 from console.views.yaml_text import yaml_text
 
 TABS: dict[str, str] = {
@@ -41,6 +43,8 @@ _MEASURED = frozenset({"Container"})
 _SAMPLES = 120
 _SETTLE = 0.15
 """Seconds the cursor must rest before anything is asked of a server for the object under it."""
+_AGAIN = 2.0
+"""Seconds between two readings of a trigger that changes all the time."""
 
 
 class Detail(Vertical):
@@ -60,7 +64,8 @@ class Detail(Vertical):
         self.next_steps: tuple[Part, ...] = ()
         self._samples: list[Sample] = []
         self._yaml: tuple[Ref, str] | None = None
-        self._notes: tuple[Ref, tuple[str, ...]] | None = None
+        self._report: tuple[Ref, TriggerReport | str | None] | None = None
+        self._reported: Resource | None = None
         self._settle: Timer | None = None
         self._context_now = now_context(now=runtime.clock.now())
 
@@ -193,8 +198,7 @@ class Detail(Vertical):
             operations_on=self._runtime.operations_on(self.ref),
             events=self._runtime.events_about(self.ref),
         )
-        if self._notes is not None and self._notes[0] == self.ref:
-            sections = (*sections[:1], *describe.notes_section("Dispatch", self._notes[1]), *sections[1:])
+        sections = (*sections[:1], *self._dispatch(resource, room), *sections[1:])
         lines = section_lines(sections, room)
         first_end = next((index for index, entry in enumerate(lines) if not entry.parts), len(lines)) + 1
         extra = list(stats_lines(self._samples, room))
@@ -202,6 +206,20 @@ class Detail(Vertical):
             extra += [line(Part("Next", "heading", True)), line("  ", *self.next_steps, indent=2), Line()]
         lines[first_end:first_end] = extra
         return lines
+
+    def _dispatch(self, resource: Resource, room: int) -> tuple[describe.Section, ...]:
+        """What the dispatch engine knows of a trigger. Another state of the trigger is a reason to ask it again."""
+        if self._report is None or self._report[0] != self.ref:
+            return ()
+        if resource is not self._reported and not self._busy("notes") and self._settle is None:
+            self._ask_soon(_AGAIN)
+        told = self._report[1]
+        if isinstance(told, str):
+            return describe.notes_section("Dispatch", (told,))
+        return sheet(told, resource, self._context_now, room) if told is not None else ()
+
+    def _busy(self, group: str) -> bool:
+        return any(worker.group == group and worker.node is self and worker.is_running for worker in self.workers)
 
     def _show_rows(self, ref: Ref, fresh: bool) -> None:
         table, found = self._rows_of(ref)
@@ -224,10 +242,10 @@ class Detail(Vertical):
 
     # -- what is asked of servers, once the cursor rests
 
-    def _ask_soon(self) -> None:
+    def _ask_soon(self, after: float = _SETTLE) -> None:
         if self._settle is not None:
             self._settle.stop()
-        self._settle = self.set_timer(_SETTLE, self._ask)
+        self._settle = self.set_timer(after, self._ask)
 
     def _ask(self) -> None:
         self._settle = None
@@ -256,12 +274,14 @@ class Detail(Vertical):
 
     async def _read_notes(self, ref: Ref) -> None:
         """What the dispatch engine knows of a trigger; a cluster that can't be read now says so by its own state."""
+        self._reported = self._runtime.store.get(ref)
+        told: TriggerReport | str | None
         try:
-            notes = await self._runtime.engine_notes(ref)
+            told = await self._runtime.trigger_report(ref)
         except QuarterdeckError as error:
-            notes = (error.sentence(),)
+            told = error.sentence()
         if self.ref == ref:
-            self._notes = (ref, notes)
+            self._report = (ref, told)
             if self.tab == "describe":
                 self._show_pane()
 
