@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 
 from console.cli.command import Options, UsageError
+from console.clients.git import GitProgram
 from console.config import paths
 from console.config.fleet import Fleet, load_fleet, parse_fleet
 from console.config.problems import nearest
 from console.config.settings import Settings, load_settings
 from console.model.connections import Connection
+from console.runtime.commit_book import CommitSource
 from console.runtime.discovery import discover
 from console.runtime.ports import Guest
 from console.runtime.runtime import Runtime
@@ -93,6 +95,7 @@ async def opened(
         targets: tuple[Target, ...] = ()
         guests: tuple[Guest, ...] = ()
         problems: tuple[str, ...] = ()
+        commits: CommitSource = GitProgram(env)
         if not demo:
             fleet = load_fleet(options.fleet or paths.fleet_file(env), required=options.fleet is not None)
             found = discover(env, fleet)
@@ -116,6 +119,7 @@ async def opened(
             state=state,
             read_only=only_reads or bool(options.read_only) or settings.safety.read_only,
             guests=guests,
+            commits=commits,
         )
         await stack.enter_async_context(runtime)
         yield Opened(
