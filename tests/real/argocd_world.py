@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
-import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import yaml
 
 from console.backends.dispatch_objects import ClusterObjects
@@ -26,6 +23,7 @@ from tests.engines.dispatch.world import Asking, eventually
 from tests.real import fleet
 from tests.real.argocd import NAMESPACE, ArgoLab
 from tests.real.git import GitServer
+from tests.real.watching import versions
 
 GATE = "gate"
 """A Pod that a slow commit wants to have ended before anything is applied; nothing here runs Pods."""
@@ -149,29 +147,9 @@ class RealArgo:
     @asynccontextmanager
     async def versions(self) -> AsyncIterator[list[JsonObject]]:
         """Every version of the Application from now on, in order."""
-        kube = self.lab.kube
-        seen: list[JsonObject] = []
         path = f"/apis/{fleet.ARGO}/namespaces/{NAMESPACE}/applications"
-        where = {"watch": "1", "fieldSelector": f"metadata.name={self.name.name}"}
-        where["resourceVersion"] = (await self.app())["metadata"]["resourceVersion"]
-        trust = ssl.create_default_context(cafile=kube.authority)
-        headers = {"Authorization": f"Bearer {kube.token()}"}
-        async with (
-            httpx.AsyncClient(base_url=kube.url, headers=headers, verify=trust, timeout=60, trust_env=False) as client,
-            client.stream("GET", path, params=where) as answer,
-        ):
-
-            async def follow() -> None:
-                async for line in answer.aiter_lines():
-                    seen.append(json.loads(line)["object"])
-
-            task = asyncio.create_task(follow())
-            try:
-                yield seen
-            finally:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        async with versions(self.lab.kube, path, self.name.name) as seen:
+            yield seen
 
 
 @asynccontextmanager

@@ -4,11 +4,14 @@ Versions are pinned in `gomod/*/go.mod` and part of the file names: a new versio
 `QUARTERDECK_TEST_CACHE` moves the cache; `KUBEBUILDER_ASSETS` names a folder with ready binaries, used when they are there.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +22,24 @@ class BuildFailed(Exception):
     """A server could not be built; the message is the compiler's last output."""
 
 
+class NotFetched(Exception):
+    """A module could not be fetched; the message says why."""
+
+
 @dataclass(frozen=True)
 class Program:
-    """One server: its command, the Go module that pins it (in `gomod/FOLDER`), its package, and extra linker flags."""
+    """One server: its command, the Go module that pins it (in `gomod/FOLDER`), its package, and extra linker flags.
+
+    `lacks` is a file that the program embeds and its module leaves out: it is built in a copy of the module, where that file is
+    empty and `package` is a path.
+    """
 
     command: str
     folder: str
     module: str
     package: str
     flags: str = ""
+    lacks: str = ""
 
     @property
     def version(self) -> str:
@@ -70,8 +82,8 @@ KUSTOMIZE_CONTROLLER = Program(
     "github.com/fluxcd/kustomize-controller",
 )
 
-ARGOCD = Program("argocd", "argocd", "github.com/argoproj/argo-cd/v3", ".")
-"""Controller and repository server in one program (`gomod/argocd/main.go`), told apart by the first argument."""
+ARGOCD = Program("argo-cd", "argocd", "github.com/argoproj/argo-cd/v3", ".")
+"""Controller, repository server, API server and command line in one program (`gomod/argocd/main.go`), by its first argument."""
 
 SOURCE_CONTROLLER = Program(
     "source-controller",
@@ -79,6 +91,17 @@ SOURCE_CONTROLLER = Program(
     "github.com/fluxcd/source-controller",
     "github.com/fluxcd/source-controller",
 )
+
+FLUX = Program(
+    "flux",
+    "flux",
+    "github.com/fluxcd/flux2/v2",
+    "./cmd/flux",
+    "-X main.VERSION={version}",
+    # What `flux install` would apply.
+    lacks="cmd/flux/manifests/none.yaml",
+)
+"""Flux's command line, as its users interfere with it."""
 
 
 def cache() -> Path:
@@ -105,11 +128,10 @@ def build(program: Program, patience: float | None = None) -> Path:
     command = ["nice", "-n", "10", go, "build", "-p", "2", "-trimpath", "-mod=readonly", "-ldflags", flags.strip()]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
     try:
-        # A compiler may still write there for a moment when its builder was ended for being late.
-        with tempfile.TemporaryDirectory(prefix="quarterdeck-build-", ignore_cleanup_errors=True) as scratch:
+        with _scratch() as scratch, _workplace(program) as folder:
             done = subprocess.run(
                 [*command, "-o", str(draft), program.package],
-                cwd=GOMOD / program.folder,
+                cwd=folder,
                 env={**environment, "GOTMPDIR": scratch},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -122,6 +144,51 @@ def build(program: Program, patience: float | None = None) -> Path:
         draft.rename(goal)
     except subprocess.TimeoutExpired as late:
         raise BuildFailed(f"{program.command} {program.version}: not built within {patience:g} s") from late
+    except NotFetched as failure:
+        raise BuildFailed(str(failure)) from failure
     finally:
         draft.unlink(missing_ok=True)
     return goal
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    # A compiler may still write there for a moment when its builder was ended for being late.
+    return tempfile.TemporaryDirectory(prefix="quarterdeck-build-", ignore_cleanup_errors=True)
+
+
+@contextmanager
+def _workplace(program: Program) -> Iterator[Path]:
+    """The folder a program is built in."""
+    if not program.lacks:
+        yield GOMOD / program.folder
+        return
+    with _scratch() as scratch:
+        copy = Path(scratch, "module")
+        # Modules lie write-protected; only the bytes are wanted.
+        shutil.copytree(download(program.module, program.version), copy, copy_function=shutil.copyfile)
+        for folder in (copy, *copy.rglob("*/")):
+            folder.chmod(0o755)
+        missing = copy / program.lacks
+        missing.parent.mkdir(parents=True, exist_ok=True)
+        missing.touch()
+        yield copy
+
+
+def download(module: str, version: str) -> Path:
+    """The folder of a Go module, fetched unless it is there. Raises `NotFetched`."""
+    go = shutil.which("go")
+    if not go:
+        raise NotFetched(f"not installed: go (it fetches {module})")
+    done = subprocess.run(
+        [go, "mod", "download", "-json", f"{module}@{version}"],
+        cwd=GOMOD,
+        env={**os.environ, "GOWORK": "off", "GO111MODULE": "on"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        raise NotFetched(f"{module} {version}: {done.stdout[-400:]}{done.stderr[-400:]}")
+    return Path(json.loads(done.stdout)["Dir"])

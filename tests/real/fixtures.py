@@ -12,6 +12,7 @@ from tests.real import definitions
 from tests.real.argocd import ArgoLab
 from tests.real.docker_engine import DockerEngine
 from tests.real.flux import FluxLab
+from tests.real.flux_cli import FluxCli
 from tests.real.git import GitServer
 from tests.real.kube import KubeServer
 from tests.real.place import Place
@@ -171,3 +172,10 @@ def source_controller(source_controller_process: SourceController, flux: FluxLab
     """A live source-controller on the API server of `flux`, for sources with its label."""
     source_controller_process.start()
     return source_controller_process
+
+
+@pytest.fixture
+def flux_cli(place: Place, flux: FluxLab) -> FluxCli:
+    """Flux's command line on the API server of `flux`."""
+    need("flux-cli")
+    return FluxCli(place, flux.kube)

@@ -8,6 +8,7 @@ The API server is separate from the `kube` fixture's, where a live controller wo
 
 import hashlib
 import io
+import signal
 import sys
 import tarfile
 from functools import partial
@@ -39,6 +40,7 @@ class FluxLab:
         self._files = place.folder(f"{self._name}-artifacts")
         self._file_server: Process | None = None
         self._controller: Process | None = None
+        self._flags: tuple[str, ...] = ()
         self._port = 0
 
     def __enter__(self) -> Self:
@@ -96,6 +98,12 @@ class FluxLab:
         """Wait until a Kustomization is ready at a commit."""
         wait_until(lambda: self.applied(namespace, name, commit), f"{name} is applied at {commit[:7]}", timeout, 0.2)
 
+    def restart(self, *flags: str) -> None:
+        """Start the controller anew, with more flags than usual until the next `mend`."""
+        self.kill()
+        self._flags = flags
+        self.start()
+
     def start(self) -> None:
         """Start the controller unless it runs, and wait until it says it is ready."""
         if self._controller and self._controller.running:
@@ -117,9 +125,22 @@ class FluxLab:
         if self._controller:
             self._controller.kill()
 
+    def hang(self) -> None:
+        """Freeze the controller in whatever it does."""
+        if self._controller:
+            self._controller.signal(signal.SIGSTOP)
+
+    def unhang(self) -> None:
+        """Let the controller go on."""
+        if self._controller:
+            self._controller.signal(signal.SIGCONT)
+
     def mend(self) -> None:
-        """Bring the server and the controller back to running."""
+        """Bring the server and the controller back to running, with the usual flags."""
         self.kube.mend()
+        self.unhang()
+        if self._flags:
+            self.restart()
         self.start()
 
     def _launch(self, port: int) -> Process:
@@ -134,6 +155,7 @@ class FluxLab:
                 "--no-remote-bases=true",
                 "--watch-all-namespaces=true",
             ),
+            *self._flags,
             environment={"KUBECONFIG": str(kubeconfig), "RUNTIME_NAMESPACE": "flux-system", "TMPDIR": str(scratch)},
         )
 

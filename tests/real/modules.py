@@ -3,13 +3,11 @@
 Standard library only, so that `prepare` runs before anything is installed.
 """
 
-import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
-from tests.real.binaries import GOMOD, cache
+from tests.real.binaries import cache, download
 
 MODULES = {
     "github.com/fluxcd/source-controller": ("v1.9.6", "config/crd/bases/*.yaml"),
@@ -19,10 +17,6 @@ MODULES = {
 """Go modules, their versions and where their definitions lie."""
 
 _UNWANTED = {"applicationset-crd.yaml"}  # 1.5 MB, and the console does not read it
-
-
-class NotFetched(Exception):
-    """A module could not be fetched; the message says why."""
 
 
 def fetch() -> list[Path]:
@@ -37,22 +31,7 @@ def fetch() -> list[Path]:
 
 
 def _copy(module: str, version: str, pattern: str, folder: Path) -> None:
-    go = shutil.which("go")
-    if not go:
-        raise NotFetched(f"not installed: go (it fetches {module})")
-    done = subprocess.run(
-        [go, "mod", "download", "-json", f"{module}@{version}"],
-        cwd=GOMOD,
-        env={**os.environ, "GOWORK": "off", "GO111MODULE": "on"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    if done.returncode:
-        raise NotFetched(f"{module} {version}: {done.stdout[-400:]}{done.stderr[-400:]}")
-    source = Path(json.loads(done.stdout)["Dir"])
+    source = download(module, version)
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     draft.mkdir(parents=True, exist_ok=True)
     for file in source.glob(pattern):

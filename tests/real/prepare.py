@@ -11,15 +11,17 @@ from tests.real.binaries import (
     APISERVER,
     ARGOCD,
     ETCD,
+    FLUX,
     KUSTOMIZE_CONTROLLER,
     SOURCE_CONTROLLER,
     BuildFailed,
+    NotFetched,
     Program,
     build,
 )
-from tests.real.modules import NotFetched, fetch
+from tests.real.modules import fetch
 
-WELCOME = (ARGOCD, SOURCE_CONTROLLER)
+WELCOME = (FLUX, ARGOCD, SOURCE_CONTROLLER)
 """Big programs that a run does without where they can't be built."""
 
 PATIENCE = 1500.0
@@ -46,6 +48,11 @@ def why_no_argocd() -> str:
 def why_no_source_controller() -> str:
     """Why Flux's source-controller can't run here, or an empty string."""
     return why_no_flux() or _missing(SOURCE_CONTROLLER)
+
+
+def why_no_flux_cli() -> str:
+    """Why Flux's command line can't run here beside its controller, or an empty string."""
+    return why_no_flux() or _missing(FLUX)
 
 
 def _missing(*programs: Program) -> str:

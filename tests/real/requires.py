@@ -2,8 +2,8 @@
 
 By default its tests are skipped with a sentence saying why. `QUARTERDECK_REQUIRE=swarm,docker,ssh,kubernetes,registry,flux` (or
 `all`) turns the skip into a failure for the servers it names: continuous integration must not pass by testing nothing.
-`all` means `argocd` and `source-controller` only where they were built: that takes long, and what they need can't be fetched
-everywhere.
+`all` means `argocd`, `source-controller` and `flux-cli` only where they were built: that takes long, and what they need can't
+be fetched everywhere.
 """
 
 import os
@@ -13,9 +13,9 @@ from functools import cache
 
 import pytest
 
-from tests.real.binaries import ARGOCD, SOURCE_CONTROLLER
+from tests.real.binaries import ARGOCD, FLUX, SOURCE_CONTROLLER
 from tests.real.engine import why_no_engine
-from tests.real.prepare import why_no_argocd, why_no_flux, why_no_kubernetes, why_no_source_controller
+from tests.real.prepare import why_no_argocd, why_no_flux, why_no_flux_cli, why_no_kubernetes, why_no_source_controller
 
 VARIABLE = "QUARTERDECK_REQUIRE"
 
@@ -46,9 +46,10 @@ _PROBES: dict[str, Callable[[], str]] = {
     "git": _why_no_git,
     "argocd": why_no_argocd,
     "source-controller": why_no_source_controller,
+    "flux-cli": why_no_flux_cli,
 }
 
-_WHERE_BUILT = {"argocd": ARGOCD, "source-controller": SOURCE_CONTROLLER}
+_WHERE_BUILT = {"argocd": ARGOCD, "source-controller": SOURCE_CONTROLLER, "flux-cli": FLUX}
 
 SERVERS = tuple(_PROBES)
 """The names `QUARTERDECK_REQUIRE` knows."""

@@ -1,4 +1,4 @@
-// Argo CD's application controller and repository server in one program, chosen by the first argument.
+// Argo CD's application controller, repository server, API server and command line in one program, chosen by the first argument.
 package main
 
 import (
@@ -7,6 +7,8 @@ import (
 
 	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
 	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
+	server "github.com/argoproj/argo-cd/v3/cmd/argocd-server/commands"
+	cli "github.com/argoproj/argo-cd/v3/cmd/argocd/commands"
 	"github.com/spf13/cobra"
 )
 
@@ -14,9 +16,11 @@ func main() {
 	programs := map[string]func() *cobra.Command{
 		"controller":  controller.NewCommand,
 		"repo-server": reposerver.NewCommand,
+		"server":      server.NewCommand,
+		"cli":         cli.NewCommand,
 	}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "which one: controller or repo-server")
+		fmt.Fprintln(os.Stderr, "which one: controller, repo-server, server or cli")
 		os.Exit(2)
 	}
 	command := programs[os.Args[1]]()
