@@ -12,7 +12,19 @@ import msgspec
 
 from console.clients.kubernetes import MERGE_PATCH, KubernetesClient
 
+
+class _Metadata(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    namespace: str = ""
+    version: str = msgspec.field(default="", name="resourceVersion")
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Metadata
+
+
 _ANY: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+_NAMED: msgspec.json.Decoder[_Named] = msgspec.json.Decoder(_Named)
 
 
 class ServedKind(Protocol):
@@ -55,6 +67,15 @@ class ClusterObjects:
         api_version = f"{kind.group}/{kind.version}" if kind.group else kind.version
         async for page in self._client.list_pages(_path(kind, namespace), _ANY, first=500):
             found += [{"apiVersion": api_version, "kind": kind.kind, **item} for item in page.items]
+        return found
+
+    async def versions(self, kind: ServedKind, namespace: str = "") -> dict[tuple[str, str], str]:
+        """The resourceVersions of a list, which the server is asked to send without specs and statuses."""
+        found: dict[tuple[str, str], str] = {}
+        pages = self._client.list_pages(_path(kind, namespace), _NAMED, first=500, metadata_only=True)
+        async for page in pages:
+            for item in page.items:
+                found[item.metadata.namespace, item.metadata.name] = item.metadata.version
         return found
 
     async def apply(self, kind: ServedKind, body: dict[str, Any], *, manager: str, force: bool) -> dict[str, Any]:

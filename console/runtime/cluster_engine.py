@@ -16,6 +16,7 @@ from console.engines.dispatch.constants import DEFAULT_CLUSTER, FIELD_MANAGER, R
 from console.engines.dispatch.custom_triggers import CustomTriggers, StatusStore
 from console.engines.dispatch.dispatcher import Dispatcher
 from console.engines.dispatch.faults import RetryableError
+from console.engines.dispatch.hold_rounds import KEEP_SECONDS, SOON_SECONDS, HoldRounds
 from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger
 from console.engines.dispatch.local_triggers import LocalTriggers
 from console.engines.dispatch.modes import Leadership
@@ -40,9 +41,6 @@ from console.runtime.live_objects import OneCluster
 LOCAL_MANAGER = LOCAL_HOLDER
 LEASE = ObjectName("gitops-reverser-system", "gitops-reverser")
 RENEW_SECONDS = 4.0
-# How often a hold is looked at when nothing is known to have changed: whoever resumes it by hand is noticed within this time.
-KEEP_SECONDS = 10.0
-SOON_SECONDS = 2.0
 
 
 class JournalLog:
@@ -130,9 +128,8 @@ class ClusterEngine:
         self.changed: Callable[[], None] = _nothing
         self.running = False
         self.claims = False
-        # Keeping a hold and handing it back are steps of several calls each; between them neither must see half of the other.
-        self._hold_turn = asyncio.Semaphore(1)
-        # So are renewing the Lease and handing it back: a renewal under way would take it again.
+        self._holds = HoldRounds(objects, self.local, self.declarations, self.dispatcher)
+        # Renewing the Lease and handing it back are steps of several calls: a renewal under way would take it again.
         self._lease_turn = asyncio.Semaphore(1)
         self._wake = Wakeable()
         self._supervisor = Supervisor()
@@ -193,14 +190,11 @@ class ClusterEngine:
 
     def find(self, kind: str, namespace: str, name: str) -> LocalTrigger | None:
         """The declared trigger that drives this applier."""
-        return next(
-            (
-                trigger
-                for trigger in self.declarations.all()
-                if (trigger.kind, trigger.namespace, trigger.name) == (kind, namespace, name)
-            ),
-            None,
-        )
+        return self.declarations.of_applier(kind, namespace, name)
+
+    def look(self, names: Iterable[tuple[str, str]]) -> None:
+        """Kustomizations of these namespaces and names changed: whoever resumed one that is held is noticed at once."""
+        self._holds.suspect(names)
 
     async def claim(self) -> bool:
         """Ask for the Lease, and go on renewing it; returns whether we hold it now.
@@ -222,18 +216,7 @@ class ClusterEngine:
     async def _keep_holds(self) -> None:
         """Recover once, then keep what is held suspended, whoever resumes it."""
         await self._recover_local()
-        while True:
-            soon = False
-            for trigger in self.declarations.all():
-                try:
-                    if trigger.kind == "Kustomization":
-                        async with self._hold_turn:
-                            _, again = await self.local.keep(trigger, self.dispatcher)
-                        soon = soon or again
-                except QuarterdeckError:
-                    # The cluster can't be read now; the connection's own state says so.
-                    soon = True
-            await asyncio.sleep(SOON_SECONDS if soon else KEEP_SECONDS)
+        await self._holds.run()
 
     async def _recover_local(self) -> None:
         while True:
@@ -293,7 +276,7 @@ class ClusterEngine:
 
     async def hold(self, trigger: LocalTrigger) -> str:
         """Take a Kustomization into hold and have it kept. Raises as :meth:`LocalTriggers.hold`."""
-        async with self._hold_turn:
+        async with self._holds.turns[trigger.ref.key]:
             return await self.local.hold(trigger)
 
     async def release(self, trigger: LocalTrigger) -> str:
@@ -304,7 +287,7 @@ class ClusterEngine:
         operation = self.operations.get(trigger.ref.key)
         if operation is not None and operation.in_flight:
             raise RetryableError(f"{trigger.key} has an operation in flight; it can be released when that has ended")
-        async with self._hold_turn:
+        async with self._holds.turns[trigger.ref.key]:
             return await self.local.release(trigger)
 
 

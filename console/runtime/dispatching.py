@@ -95,6 +95,7 @@ class Dispatching:
         """Watch connections come alive."""
         changed = asyncio.Event()
         unsubscribe = self._store.subscribe({"Connection"}, lambda _: changed.set())
+        unsubscribe_holds = self._store.subscribe({"Kustomization"}, self._look)
         try:
             while True:
                 changed.clear()
@@ -104,7 +105,13 @@ class Dispatching:
                 await changed.wait()
         finally:
             unsubscribe()
+            unsubscribe_holds()
             await self.stop()
+
+    def _look(self, refs: frozenset[Ref]) -> None:
+        """What is watched changed: a hold among it is looked at now, not at the next round."""
+        for name, engine in self.engines.items():
+            engine.look((ref.namespace, ref.name) for ref in refs if ref.connection == name)
 
     async def stop(self) -> None:
         """Stop every engine; records stay as they are."""

@@ -42,6 +42,10 @@ class LiveObjects:
         """All objects of a namespace, or of all."""
         return await self._now().list(kind, namespace)
 
+    async def versions(self, kind: ApiKind, namespace: str = "") -> dict[tuple[str, str], str]:
+        """The resourceVersions of all objects of a namespace, or of all."""
+        return await self._now().versions(kind, namespace)
+
     async def apply(self, kind: ApiKind, body: JsonObject, *, manager: str, force: bool) -> JsonObject:
         """Server-side apply."""
         return await self._now().apply(kind, body, manager=manager, force=force)

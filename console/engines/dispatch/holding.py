@@ -31,9 +31,9 @@ async def keep_held(flux: FluxClient, ref: ObjectName, *, applying: bool, fresh:
     :returns: the condition ``Held``, and whether to look again soon.
     :raises DispatchError: it could not be read or suspended.
     """
-    suspension = await flux.suspension(ref)
     if applying:
         return Condition("True", ConditionReason.APPLYING, "an operation has it resumed"), True
+    suspension = await flux.suspension(ref)
     if suspension.complete:
         return Condition("True", ConditionReason.SUSPENDED), False
     if suspension.suspended and suspension.held:

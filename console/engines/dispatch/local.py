@@ -192,6 +192,7 @@ class Declarations:
 
     def __init__(self) -> None:
         self._triggers: dict[TriggerRef, LocalTrigger] = {}
+        self._by_applier: dict[tuple[str, str, str], LocalTrigger] = {}
 
     def adopt(self, trigger: LocalTrigger) -> str:
         """Take a declared trigger; returns why not, empty when it was taken.
@@ -202,11 +203,14 @@ class Declarations:
         if present is not None and present.cluster != trigger.cluster:
             return f"{trigger.kind} {trigger.namespace}/{trigger.name} is already a trigger by the connection {present.cluster}"
         self._triggers[trigger.ref.key] = trigger
+        self._by_applier[trigger.kind, trigger.namespace, trigger.name] = trigger
         return ""
 
     def drop(self, ref: TriggerRef) -> None:
         """Forget a trigger; whatever it holds must have been released before."""
-        self._triggers.pop(ref.key, None)
+        dropped = self._triggers.pop(ref.key, None)
+        if dropped is not None:
+            self._by_applier.pop((dropped.kind, dropped.namespace, dropped.name), None)
 
     def find(self, ref: TriggerRef) -> LocalTrigger:
         """:raises NotFound: nothing of that name is declared."""
@@ -214,6 +218,10 @@ class Declarations:
             return self._triggers[ref.key]
         except KeyError:
             raise NotFound(f"{ref} is not declared", "Adopt it, or declare it in the fleet file.", status=404) from None
+
+    def of_applier(self, kind: str, namespace: str, name: str) -> LocalTrigger | None:
+        """The trigger that drives an applier; None if nothing declared does."""
+        return self._by_applier.get((kind, namespace, name))
 
     def all(self) -> tuple[LocalTrigger, ...]:
         """Every adopted trigger."""

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from console.engines.dispatch.binding import binding_mismatch
 from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import ConditionReason, Reason
 from console.engines.dispatch.faults import DispatchError, PermanentError, RetryableError, StaleError
-from console.engines.dispatch.flux_reading import suspend_owners
+from console.engines.dispatch.flux_reading import read_suspension, suspend_owners
 from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition
-from console.engines.dispatch.local import LOCAL_KIND, AnnotationStore, Declarations, LocalTrigger
+from console.engines.dispatch.local import LOCAL_KIND, AnnotationStore, Declarations, LocalTrigger, read_local
+from console.engines.dispatch.many import Lists, Name
 from console.engines.dispatch.resources import trigger_view
 from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRef, Verdict
-from console.engines.ports.applier import ARGOCD_TRIGGERS, FLUX_TRIGGERS, KUSTOMIZATIONS, Objects
+from console.engines.ports.applier import (
+    APPLICATIONS,
+    ARGOCD_TRIGGERS,
+    FLUX_TRIGGERS,
+    KUSTOMIZATIONS,
+    ApiKind,
+    JsonObject,
+    Objects,
+)
 from console.engines.ports.dispatch import Clusters, Decision
 from console.errors import NotFound, NotServed, QuarterdeckError
+from console.kit.dig import text
 
 
 async def foreign_holder(objects: Objects, kind: str, applier: ObjectName) -> str:
@@ -34,6 +47,15 @@ async def foreign_holder(objects: Objects, kind: str, applier: ObjectName) -> st
     return ""
 
 
+class Kept(NamedTuple):
+    """What one look at a hold came to: the condition ``Held``, whether to look again soon, and, when there was nothing to do,
+    the version of the object of which that is true."""
+
+    condition: Condition
+    again: bool
+    version: str
+
+
 class LocalTriggers:
     """Satisfies :class:`~console.engines.ports.dispatch.Triggers` for local triggers, and keeps their holds."""
 
@@ -42,6 +64,7 @@ class LocalTriggers:
         self._clients = clients
         self._declarations = declarations
         self._store = store
+        self._lists = {kind.kind: Lists() for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
     async def validate(self, trigger: LocalTrigger) -> Verdict:
         """Whether the trigger may drive its applier. Reads only; the verdict says what stands in the way."""
@@ -142,17 +165,23 @@ class LocalTriggers:
         await self._note(trigger, holding=True)
         return await (await self._clients.flux(trigger.cluster)).suspend(trigger.key.ref)
 
-    async def keep(self, trigger: LocalTrigger, following: Following) -> tuple[Condition, bool]:
-        """Keep what is held suspended, whoever resumed it; returns ``Held`` and whether to look again soon.
+    async def keep(self, trigger: LocalTrigger, following: Following) -> Kept:
+        """Keep what is held suspended, whoever resumed it: one live read while there is nothing to do.
 
-        Nothing is done for what this console does not hold. :raises DispatchError: a read or the suspend failed.
+        Nothing is done for what this console does not hold. :raises NotFound: it is gone.
+        :raises QuarterdeckError: a read or the suspend failed.
         """
-        record = await self._store.local_record(trigger.ref)
+        stored = await self._store.read(trigger.ref)
+        record = read_local(stored.document)
         if not record.holding:
-            return Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False
+            return Kept(Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False, stored.version)
         flux = await self._clients.flux(trigger.cluster)
         applying = followed(following, trigger.ref, record.operation)
-        return await keep_held(flux, trigger.key.ref, applying=applying, fresh=False)
+        if not applying and read_suspension(stored.document, flux.manager).complete:
+            return Kept(Condition("True", ConditionReason.SUSPENDED), False, stored.version)
+        condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=False)
+        # What a second read found complete has another version than the first: the next look settles it.
+        return Kept(condition, again, "")
 
     async def release(self, trigger: LocalTrigger) -> str:
         """Hand a Kustomization back; returns the manager that still keeps it suspended, empty when it is resumed.
@@ -173,16 +202,42 @@ class LocalTriggers:
         """
         found: list[tuple[LocalTrigger, Operation]] = []
         unread: list[LocalTrigger] = []
-        for trigger in self._declarations.all():
+        for kind in (KUSTOMIZATIONS, APPLICATIONS):
+            triggers = [trigger for trigger in self._declarations.all() if trigger.kind == kind.kind]
+            for cluster in sorted({trigger.cluster for trigger in triggers}):
+                here = [trigger for trigger in triggers if trigger.cluster == cluster]
+                records, missed = await self._records(kind, cluster, here)
+                unread += missed
+                found += [
+                    (trigger, operation) for trigger, operation in records if operation is not None and operation.in_flight
+                ]
+        return found, unread
+
+    async def _records(
+        self, kind: ApiKind, cluster: str, triggers: list[LocalTrigger]
+    ) -> tuple[list[tuple[LocalTrigger, Operation | None]], list[LocalTrigger]]:
+        """The operations recorded on these appliers, and the triggers that could not be read: by lists where we may list."""
+        names = {(trigger.namespace, trigger.name): trigger for trigger in triggers}
+
+        async def fetch(namespace: str) -> Mapping[Name, JsonObject]:
+            objects = await (await self._clusters.objects(cluster)).list(kind, namespace)
+            return {(text(obj, "metadata", "namespace"), text(obj, "metadata", "name")): obj for obj in objects}
+
+        try:
+            listed, single = await self._lists[kind.kind].read(names, fetch)
+        except QuarterdeckError:
+            return [], triggers
+        found: list[tuple[LocalTrigger, Operation | None]] = []
+        unread: list[LocalTrigger] = []
+        for name in listed.keys() | single:
             try:
-                record = await self._store.local_record(trigger.ref)
+                record = read_local(listed[name]) if name in listed else await self._store.local_record(names[name].ref)
             except NotFound:
                 continue
             except QuarterdeckError:
-                unread.append(trigger)
+                unread.append(names[name])
                 continue
-            if record.operation is not None and record.operation.in_flight:
-                found.append((trigger, record.operation))
+            found.append((names[name], record.operation))
         return found, unread
 
     async def _note(self, trigger: LocalTrigger, *, holding: bool) -> None:

@@ -62,6 +62,13 @@ class Objects(Protocol):
         """All objects of a namespace, or of all namespaces. Raises as :meth:`get`."""
         ...
 
+    async def versions(self, kind: ApiKind, namespace: str = "") -> dict[tuple[str, str], str]:
+        """The resourceVersion of each object that :meth:`list` would give, by namespace and name: which of them changed.
+
+        Much cheaper than a list of whole objects; nothing else of them is known by it. Raises as :meth:`get`.
+        """
+        ...
+
     async def apply(self, kind: ApiKind, body: JsonObject, *, manager: str, force: bool) -> JsonObject:
         """Server-side apply of exactly ``body``; returns the object as stored.
 

@@ -72,6 +72,12 @@ class ApiServer:
         await self._answer("list", kind)
         return copy.deepcopy([obj for key, obj in self._of(kind) if namespace in ("", key[1])])
 
+    async def versions(self, kind: ApiKind, namespace: str = "") -> dict[tuple[str, str], str]:
+        self.reads[kind.kind] += 1
+        await self._answer("list", kind)
+        found = [obj["metadata"] for key, obj in self._of(kind) if namespace in ("", key[1])]
+        return {(metadata["namespace"], metadata["name"]): metadata["resourceVersion"] for metadata in found}
+
     async def apply(self, kind: ApiKind, body: JsonObject, *, manager: str, force: bool) -> JsonObject:
         name = body["metadata"]["name"]
         self.calls.append(Call("apply", kind.kind, name, copy.deepcopy(body), manager, force))

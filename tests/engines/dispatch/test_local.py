@@ -258,20 +258,20 @@ async def test_what_is_held_stays_suspended_whoever_resumes_it() -> None:
     async with simulated(held=False) as world:
         await asyncio.sleep(5)
         async with local(world) as console:
-            held, again = await console.triggers.keep(TRIGGER, console.dispatcher)
+            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
             assert ((held.status, held.reason), again) == (("True", ConditionReason.SUSPENDED), False)
             world.kustomize.apply_seconds = 20
             console.request(A)
             await eventually(lambda: "Running" in console.outcomes)
-            held, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
+            held, _, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
             assert (held.status, held.reason) == ("True", ConditionReason.APPLYING)
             await console.done()
             await world.flux("resume")
-            held, again = await console.triggers.keep(TRIGGER, console.dispatcher)
+            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
             assert ((held.status, held.reason), again) == (("False", ConditionReason.RESUMED), True)
             assert world.k["spec"]["suspend"] is True
             await console.triggers.release(TRIGGER)
-            held, again = await console.triggers.keep(TRIGGER, console.dispatcher)
+            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
             assert (held.status, again) == ("False", False)
             assert "suspend" not in world.k["spec"]
 
