@@ -8,6 +8,7 @@ sets ``.status.operationState.phase`` to ``Terminating`` (an Application has no 
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from console.model.refs import Ref
 REFRESH = "argocd.argoproj.io/refresh"
 VERBS = ("refresh", "hard-refresh", "sync", "rollback", "terminate", "automated-off", "automated-on")
 RUNNING = ("Running", "Terminating")
+REQUEST = "quarterdeck/request"
 _POLICY = {"prune": "prune", "self-heal": "selfHeal", "allow-empty": "allowEmpty"}
 _NO_UNDO = {
     "refresh": "a comparison changes nothing by itself",
@@ -76,6 +78,36 @@ def plan_argocd(intent: Intent, objects: dict[Ref, dict[str, Any]], who: str) ->
     )
 
 
+def request_of(raw: dict[str, Any]) -> str:
+    """Which request of ours the operation in the status carries out; empty when it is none, or somebody else's."""
+    info = items(raw, "status", "operationState", "operation", "info")
+    return next((text(item, "value") for item in info if text(item, "name") == REQUEST), "")
+
+
+def has_begun(raw: dict[str, Any], request: dict[str, Any]) -> bool:
+    """Whether the sync that a step asked for is what the status speaks of, its ``.operation`` being gone.
+
+    :param request: of the step; those of an older journal carry no token and go by the time.
+    :raises Refused: somebody else's operation followed it, so that nothing tells how it ended.
+    """
+    if request_of(raw) == request.get("token", "-"):
+        return True
+    if text(raw, "status", "operationState", "startedAt") == request["started"]:
+        return False
+    if "token" in request:
+        raise Refused("Another operation followed this one, so how it ended can't be told.", "Look at the history.")
+    return True
+
+
+def _new_request(raw: dict[str, Any], started: str) -> str:
+    """A name for a sync, to find it by: Argo CD says in whole seconds when one began, so that two of one second look like one.
+
+    It is made from what came before, since a plan must be the same a minute later: each sync moves what the next is named by.
+    """
+    before = "\n".join((text(raw, "metadata", "uid"), started, request_of(raw)))
+    return hashlib.sha256(before.encode()).hexdigest()[:16]
+
+
 def _refresh(ref: Ref, raw: dict[str, Any], kind: str) -> PlanStep:
     path = ("metadata", "annotations", REFRESH)
     step = kube_step(ref, raw, f"Refresh {ref.path}", {"metadata": {"annotations": {REFRESH: kind}}}, path)
@@ -109,21 +141,23 @@ def _sync(ref: Ref, raw: dict[str, Any], intent: Intent, who: str) -> tuple[Plan
         raise Refused(f"An operation of {ref.path} is under way.", "Wait for it, or terminate it.")
     made = rolled_back if intent.verb == "rollback" else synced
     sync, effects = made(ref, raw, intent, automated=automated(raw))
+    started = text(raw, "status", "operationState", "startedAt")
+    request = _new_request(raw, started)
     operation = {
         "sync": sync,
         "initiatedBy": {"username": who},
-        "info": [{"name": "Reason", "value": intent.reason or "by hand"}],
+        "info": [{"name": "Reason", "value": intent.reason or "by hand"}, {"name": REQUEST, "value": request}],
     }
     if retry := mapping(raw, "spec", "syncPolicy", "retry"):
         operation["retry"] = retry
     step = kube_step(ref, raw, f"{intent.verb.capitalize()} {ref.path}", {"operation": operation}, ("operation",))
-    started = text(raw, "status", "operationState", "startedAt")
+    last = {"last operation": started, "last request": request_of(raw)}
     return (
         msgspec.structs.replace(
             step,
             kind="action",
-            precondition={"uid": step.precondition["uid"], "operation": "absent", "last operation": started},
-            request={**step.request, "taken": [["operation"]], "ends": True, "started": started},
+            precondition={"uid": step.precondition["uid"], "operation": "absent", **last},
+            request={**step.request, "taken": [["operation"]], "ends": True, "started": started, "token": request},
         ),
         effects,
     )

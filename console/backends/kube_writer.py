@@ -145,6 +145,8 @@ class KubeWriter:
         if any(dig(raw, *path) is not None for path in items(step.request, "taken")):
             return True if any(MANAGER in owners(raw, *path) for path in items(step.request, "taken")) else None
         if "started" in step.request:
+            if "token" in step.request and argocd_writes.request_of(raw) == step.request["token"]:
+                return True
             moved = text(raw, "status", "operationState", "startedAt") != step.request["started"]
             asked = text(step.request, "patch", "operation", "initiatedBy", "username")
             ours = text(raw, "status", "operationState", "operation", "initiatedBy", "username") == asked
@@ -172,6 +174,7 @@ class KubeWriter:
             "generation": str(number(raw, "metadata", "generation")),
             "suspend": "true" if flag(raw, "spec", "suspend") else "false",
             "last operation": text(raw, "status", "operationState", "startedAt"),
+            "last request": argocd_writes.request_of(raw),
             "started": text(raw, "status", "operationState", "startedAt"),
             **kube_deletes.deletion_facts(raw),
             **field_state(raw, [[str(part) for part in path] for path in items(step.request, "fields")]),
@@ -237,7 +240,7 @@ def _progress(raw: dict[str, Any], step: PlanStep) -> tuple[bool, str]:
     if taken := items(step.request, "taken"):
         if any(dig(raw, *path) is not None for path in taken):
             return False, f"{name}: its controller to take the request"
-        if "started" in step.request and text(raw, "status", "operationState", "startedAt") == step.request["started"]:
+        if "started" in step.request and not argocd_writes.has_begun(raw, step.request):
             return False, f"{name}: the operation to begin"
     if step.request.get("ends"):
         phase, why = text(raw, "status", "operationState", "phase"), text(raw, "status", "operationState", "message")

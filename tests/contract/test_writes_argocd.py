@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console.errors import Refused
+from console.errors import Refused, WorldMoved
 from console.journal.records import OperationRecord
 from console.model.operations import State
 from console.model.plan import Intent
@@ -75,6 +75,49 @@ async def test_a_sync_names_who_asked_and_ends_with_its_operation(argo_cluster: 
         await ends(argo_cluster, obj, "Succeeded", "successfully synced")
         record = await run
     assert (record.state, record.message) == (State.SUCCEEDED, f"{ref.path}: Succeeded")
+
+
+async def test_two_syncs_within_one_second_are_told_apart(argo_cluster: Cluster, tmp_path: Path) -> None:
+    obj = application(argo_cluster)
+    ref = await argo_cluster.create(obj)
+    async with argo_cluster.desk(ref, tmp_path) as desk:
+        tokens = []
+        for message in ("first", "second"):
+            run = asyncio.create_task(desk.do("sync", ref))
+            operation = await begins(argo_cluster, obj, "2024-06-01T12:00:00Z")
+            tokens.append(next(item["value"] for item in operation["info"] if item["name"] == "quarterdeck/request"))
+            assert not run.done()
+            await ends(argo_cluster, obj, "Succeeded", message)
+            assert (await run).state is State.SUCCEEDED
+        assert len(set(tokens)) == 2
+
+
+async def test_the_end_of_somebody_elses_sync_is_not_taken_for_the_end_of_ours(argo_cluster: Cluster, tmp_path: Path) -> None:
+    obj = application(argo_cluster)
+    ref = await argo_cluster.create(obj)
+    async with argo_cluster.desk(ref, tmp_path) as desk:
+        run = asyncio.create_task(desk.do("sync", ref))
+        await argo_cluster.until(obj, lambda live: "operation" in live)
+        # In one write: ours is over, and another one is, too.
+        state: Object = {"phase": "Succeeded", "startedAt": "2024-06-01T12:00:00Z", "operation": {"sync": {}}, "finishedAt": None}
+        await argo_cluster.patch(obj, {"operation": None, "status": {"operationState": state}})
+        record = await run
+    assert record.state is State.FAILED
+    assert "Another operation followed" in record.message
+
+
+async def test_a_plan_that_another_sync_overtook_within_one_second_is_refused(argo_cluster: Cluster, tmp_path: Path) -> None:
+    obj = application(argo_cluster)
+    ref = await argo_cluster.create(obj)
+    async with argo_cluster.desk(ref, tmp_path) as desk:
+        started = (await argo_cluster.get(obj))["status"]["operationState"]["startedAt"]
+        plan = await desk.commands.plan(Intent(verb="sync", targets=(ref,)))
+        run = asyncio.create_task(desk.do("sync", ref))
+        await begins(argo_cluster, obj, started)
+        await ends(argo_cluster, obj, "Succeeded", "synced")
+        assert (await run).state is State.SUCCEEDED
+        with pytest.raises(WorldMoved, match=r"somebody else \(last request"):
+            await desk.run(plan)
 
 
 async def test_a_sync_that_fails_is_told_in_the_controllers_words(argo_cluster: Cluster, tmp_path: Path) -> None:
