@@ -28,13 +28,14 @@ from console.engines.dispatch.routing import RoutedRecords, RoutedTriggers
 from console.engines.dispatch.status_writer import StatusWriter
 from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, TargetRef, TriggerRef
-from console.engines.ports.applier import Objects
+from console.engines.ports.applier import KUSTOMIZATIONS, Objects
 from console.engines.ports.dispatch import ApplierClient, EventSink
 from console.errors import JournalError, NotServed, QuarterdeckError
 from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, Wakeable
 from console.model.holds import LOCAL_HOLDER
+from console.model.refs import Ref
 from console.runtime.commit_book import CommitBook
 from console.runtime.live_objects import OneCluster
 
@@ -192,9 +193,12 @@ class ClusterEngine:
         """The declared trigger that drives this applier."""
         return self.declarations.of_applier(kind, namespace, name)
 
-    def look(self, names: Iterable[tuple[str, str]]) -> None:
-        """Kustomizations of these namespaces and names changed: whoever resumed one that is held is noticed at once."""
-        self._holds.suspect(names)
+    def look(self, refs: Iterable[Ref]) -> None:
+        """Objects that changed: whoever resumed one that is held is noticed at once, and so is what an operation waits for."""
+        for ref in refs:
+            if ref.kind == KUSTOMIZATIONS.kind:
+                self._holds.suspect(ref.namespace, ref.name)
+            self.dispatcher.look(ref.kind, ref.namespace, ref.name)
 
     async def claim(self) -> bool:
         """Ask for the Lease, and go on renewing it; returns whether we hold it now.

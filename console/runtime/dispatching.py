@@ -25,6 +25,7 @@ from console.runtime.live_objects import HasObjects, LiveObjects
 from console.runtime.store import Store
 
 _log = logging.getLogger(__name__)
+APPLIED_KINDS = frozenset({"Kustomization", "Application", "GitRepository"})
 CUSTOM_KINDS = ("FluxTrigger", "ArgoCDTrigger")
 
 
@@ -95,7 +96,7 @@ class Dispatching:
         """Watch connections come alive."""
         changed = asyncio.Event()
         unsubscribe = self._store.subscribe({"Connection"}, lambda _: changed.set())
-        unsubscribe_holds = self._store.subscribe({"Kustomization"}, self._look)
+        unsubscribe_holds = self._store.subscribe(APPLIED_KINDS, self._look)
         try:
             while True:
                 changed.clear()
@@ -109,9 +110,9 @@ class Dispatching:
             await self.stop()
 
     def _look(self, refs: frozenset[Ref]) -> None:
-        """What is watched changed: a hold among it is looked at now, not at the next round."""
+        """What is watched changed: what the engine waits for among it is read now, not at the next poll."""
         for name, engine in self.engines.items():
-            engine.look((ref.namespace, ref.name) for ref in refs if ref.connection == name)
+            engine.look(ref for ref in refs if ref.connection == name)
 
     async def stop(self) -> None:
         """Stop every engine; records stay as they are."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from console.engines.dispatch.hold_rounds import KEEP_SECONDS
 from console.engines.ports.applier import KUSTOMIZATIONS
 from console.errors import Forbidden, Interrupted, Unreachable
+from console.kit.supervisor import cancel
+from console.model.refs import Ref
+from console.model.resource import Resource, Upserted
+from console.runtime.dispatching import Dispatching
+from console.runtime.store import Store
 from tests.engines.dispatch.world import B, eventually
 from tests.runtime.held_fleet import SPACE, HeldFleet, held_fleet
 
@@ -17,6 +23,10 @@ pytestmark = pytest.mark.looptime
 
 def resume(world: HeldFleet, name: str) -> None:
     world.api.patch(KUSTOMIZATIONS, SPACE, name, {"spec": {"suspend": None}}, "flux")
+
+
+def kustomization(name: str) -> Ref:
+    return Ref("east", "Kustomization", SPACE, name)
 
 
 async def requests_in(world: HeldFleet, seconds: float) -> int:
@@ -49,7 +59,7 @@ async def test_who_is_told_of_a_change_looks_at_once() -> None:
         before = world.timed.count
         await eventually(lambda: world.timed.count > before, 60, every=0.1)
         resume(world, "app-0003")
-        engine.look([(SPACE, "app-0003"), (SPACE, "nobody"), ("elsewhere", "app-0004")])
+        engine.look([kustomization("app-0003"), kustomization("nobody")])
         await eventually(lambda: world.suspended("app-0003"), 0.2, every=0.01)
         assert [call.name for call in world.timed.writes(KUSTOMIZATIONS)][-1] == "app-0003"
 
@@ -88,7 +98,7 @@ async def test_an_apply_is_left_alone_by_whoever_keeps_the_hold() -> None:
         await world.push(B)
         world.ask(engine, "app-0004")
         await eventually(lambda: not world.suspended("app-0004"))
-        engine.look([(SPACE, "app-0004")])
+        engine.look([kustomization("app-0004")])
         await asyncio.sleep(30)
         assert not world.suspended("app-0004")
         await eventually(lambda: world.ended(engine, "app-0004"), 120)
@@ -111,3 +121,34 @@ async def test_what_was_in_flight_is_found_with_one_list_for_all() -> None:
             assert world.timed.reads["Kustomization"] == 1
         finally:
             await again.stop()
+
+
+async def test_an_operation_ends_as_soon_as_a_watch_shows_its_steps() -> None:
+    async def ends(watched: bool) -> float:
+        async with held_fleet(1) as (world, engine):
+            if watched:
+                ref = kustomization("app-0000")
+                world.api.listeners.append(lambda kind, old, new: engine.look([msgspec.structs.replace(ref, kind=kind)]))
+            world.kustomize.apply_seconds = 0.3
+            began = asyncio.get_running_loop().time()
+            await world.push(B)
+            world.ask(engine, "app-0000")
+            await eventually(lambda: world.ended(engine, "app-0000"), 60, every=0.05)
+            return asyncio.get_running_loop().time() - began
+
+    assert await ends(watched=True) < 2 < 5 < await ends(watched=False)
+
+
+async def test_what_a_watch_brings_into_the_store_wakes_the_engine() -> None:
+    async with held_fleet(2) as (world, engine):
+        store = Store()
+        dispatching = Dispatching((), store, lambda name: None, None, world.clock, "us", drives=True)
+        dispatching.engines["east"] = engine
+        running = asyncio.create_task(dispatching.run())
+        try:
+            await asyncio.sleep(KEEP_SECONDS + 0.5)
+            resume(world, "app-0001")
+            store.apply(Upserted(Resource(ref=kustomization("app-0001"))))
+            await eventually(lambda: world.suspended("app-0001"), 1, every=0.01)
+        finally:
+            await cancel([running])

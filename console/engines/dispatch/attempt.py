@@ -15,7 +15,7 @@ from console.engines.dispatch.requests import ApplyRequest, Report
 from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.tokens import instant, written
 from console.engines.dispatch.types import Ask, Guards, Operation, Progress, Recorded, Started, TriggerStatus
-from console.engines.ports.applier import KUSTOMIZATIONS
+from console.engines.ports.applier import GIT_REPOSITORIES, KUSTOMIZATIONS
 from console.engines.ports.dispatch import ApplierClient
 from console.errors import QuarterdeckError
 from console.kit.timing import Wakeable
@@ -64,6 +64,13 @@ class Attempt:
                 self._desk.followed.discard((self.request.trigger.key, self._operation.token))
             self._desk.slots.discard(self.request.key)
             self._owns_slot = False
+
+    def look(self, kind: str, namespace: str, name: str) -> None:
+        """This object changed: read it now, not at the next poll, if it is what is waited for."""
+        key = self.request.key
+        fetching = self._started is None and kind == GIT_REPOSITORIES.kind
+        if self._owns_slot and (fetching or (kind, namespace, name) == (key.kind, key.namespace, key.name)):
+            self._wake.wake()
 
     async def run(self) -> None:
         """The whole attempt; ends when the operation did."""
@@ -161,6 +168,7 @@ class Attempt:
             record=record,
             held=held,
             waited=waited,
+            pause=self._wake.sleep,
         )
         # Before the record, so that whoever sees the record also sees that it is followed.
         desk.followed.add(followed)
@@ -226,6 +234,7 @@ class Attempt:
         age = (desk.clock.now() - started.requested_at).total_seconds()
         began = loop.time() - max(age, 0.0)
         slow: float | None = None
+        woken = False
         if not started.recovered:
             await self._wake.sleep(desk.timing.poll_interval)
         while not desk.stopping:
@@ -243,9 +252,9 @@ class Attempt:
                 return
             if self._abandoned and not started.overdue:
                 continue
-            if self._unresolved:
+            if self._unresolved and not woken:
                 slow = next_interval(slow, desk.timing.poll_interval, desk.timing.unresolved_poll_max)
-            await self._wake.sleep(desk.timing.poll_interval if slow is None else slow)
+            woken = await self._wake.sleep(desk.timing.poll_interval if slow is None else slow)
 
     def _become_unresolved(self, started: Started) -> None:
         started.overdue = True

@@ -82,6 +82,11 @@ class Dispatcher:
         """Whether an attempt of this process carries out or watches the operation of this token."""
         return (trigger.key, token) in self._desk.followed
 
+    def look(self, kind: str, namespace: str, name: str) -> None:
+        """An object is known to have changed: attempts that wait for it read it now, live as ever."""
+        for attempt in tuple(self._attempts.values()):
+            attempt.look(kind, namespace, name)
+
     def prefetch_source(self, request: PrefetchRequest) -> None:
         """Let the source fetch ahead when nobody else would apply it. Reports nothing; errors are only logged."""
         if self._desk.started.is_set() and not self._desk.stopping:

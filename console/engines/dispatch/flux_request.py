@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from console.engines.dispatch.binding import binding_mismatch
 from console.engines.dispatch.constants import ConditionReason, RequestOutcome, Timing
 from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError, WriteFate, read_fault
@@ -98,7 +96,7 @@ class FluxRequest:
         stamp = await self._stamp(repository)
         name = name_of(repository)
         while True:
-            await asyncio.sleep(self._timing.poll_interval)
+            await self._ask.pause(self._timing.poll_interval)
             repository = await self._flux.repository(name)
             if holds(artifact_revision(repository), self._ask.commit):
                 return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from console.engines.dispatch.constants import ConditionReason
 from console.engines.dispatch.holding import Following
@@ -53,14 +53,13 @@ class HoldRounds:
         self._wake = Wakeable()
         self.turns: defaultdict[TriggerRef, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(1))
 
-    def suspect(self, names: Iterable[Name]) -> None:
-        """Kustomizations of these names may have changed: look at those that are declared at once, not at the next round."""
-        for namespace, name in names:
-            trigger = self._declarations.of_applier(KUSTOMIZATIONS.kind, namespace, name)
-            # One that is looked at soon anyway is not looked at more often for what the engine itself does to it.
-            if trigger is not None and trigger.ref.key not in self._due:
-                self._suspects.add(trigger.ref.key)
-                self._wake.wake()
+    def suspect(self, namespace: str, name: str) -> None:
+        """This Kustomization may have changed: if it is declared, look at it at once, not at the next round."""
+        trigger = self._declarations.of_applier(KUSTOMIZATIONS.kind, namespace, name)
+        # One that is looked at soon anyway is not looked at more often for what the engine itself does to it.
+        if trigger is not None and trigger.ref.key not in self._due:
+            self._suspects.add(trigger.ref.key)
+            self._wake.wake()
 
     async def run(self) -> None:
         """Keep what is held suspended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -170,7 +171,8 @@ class Ask:
 
     ``current`` tells whether the decision still stands; ``record`` makes the durable record and raises when nothing may
     start; ``held`` raises unless the trigger holds its applier; ``waited`` tells that so many seconds were spent waiting for
-    somebody else's operation, which the deadline of the attempt does not count.
+    somebody else's operation, which the deadline of the attempt does not count. ``pause`` waits so many seconds, or until
+    something is known to have changed.
     """
 
     want: Binding
@@ -181,6 +183,7 @@ class Ask:
     record: Callable[[Guards], Awaitable[Recorded]]
     held: Callable[[], Awaitable[None]]
     waited: Callable[[float], None] = lambda seconds: None
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep
 
 
 @dataclass(slots=True, kw_only=True)
