@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from console.backends.dispatch_objects import ClusterObjects
+from console.backends.dry_run import DryRun
 from console.backends.informer import Informer
 from console.backends.kube_assembler import Assembler
 from console.backends.kube_kinds import KINDS, ON_DEMAND, SHOWN, STANDING, Kind
@@ -58,6 +59,11 @@ class KubernetesBackend:
     def objects(self) -> ClusterObjects:
         """Plain objects with guarded writes, for engines that need more than single verbs."""
         return ClusterObjects(self._client)
+
+    @property
+    def dry_run(self) -> DryRun:
+        """What the server would make of objects; one for each look, since kinds come and go."""
+        return DryRun(self._client)
 
     async def connect(self) -> Identity:
         """The server's version and the uid of ``kube-system``, which no two clusters share."""

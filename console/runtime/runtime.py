@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from console.clients.kustomize import KustomizeProgram
 from console.config.fleet import Fleet
 from console.config.settings import Settings
 from console.errors import JournalError, NotServed, QuarterdeckError, Unreachable
@@ -24,6 +25,7 @@ from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import KindState, Resource, Upserted
 from console.model.trigger_report import TriggerReport
+from console.runtime.appliers import read_applier
 from console.runtime.apply_offers import offer
 from console.runtime.arming import Arming
 from console.runtime.cluster_engine import ClusterEngine
@@ -37,6 +39,7 @@ from console.runtime.identities import Identities
 from console.runtime.looking import Looking
 from console.runtime.ports import Guest, ReadsLogs, ReadsRaw, ReadsStats
 from console.runtime.presence import Presence
+from console.runtime.previews import HasDryRun, preview
 from console.runtime.reading import events_about, operations_on, related_to
 from console.runtime.settling import settled
 from console.runtime.store import Store
@@ -236,8 +239,19 @@ class Runtime:
         return await offer(self._engine(ref), ref)
 
     async def preview(self, ref: Ref, commit: str) -> ChangePreview:
-        """What applying the commit would change, by a dry run of the server. :raises NotServed: it can't be told here."""
-        raise NotServed(f"What {commit[:7]} would change on {ref.path} can't be told here.")
+        """What applying the commit would change, by a dry run of the server. Nothing is stored.
+
+        :raises NotServed: it can't be told here. :raises QuarterdeckError: something that it needs can't be read or built.
+        """
+        engine, backend = self._engine(ref), self._reach(ref)
+        if not isinstance(backend, HasDryRun):
+            raise NotServed(f"{ref.connection} makes no dry runs.")
+        questions = backend.dry_run
+        try:
+            applier = await read_applier(engine, ref)
+            return await preview(applier, commit, self._commits, questions, KustomizeProgram(os.environ))
+        finally:
+            await questions.close()
 
     def events_about(self, ref: Ref) -> tuple[Event, ...]:
         """Events that speak of this object, newest first."""
