@@ -8,7 +8,7 @@ from datetime import datetime
 
 from console.kit.masking import mask_text
 from console.kit.sanitize import sanitize
-from console.model.commits import ApplyOffer, ChangePreview, CommitInfo, CommitOffer, ObjectChange, ReasonOffer
+from console.model.commits import ApplyOffer, ChangePreview, CommitInfo, CommitOffer, ObjectChange
 from console.model.refs import Ref
 from console.ui.plan_text import change_lines
 from console.ui.text import Line, Part, line, width
@@ -52,6 +52,20 @@ def facts(offer: ApplyOffer, room: int) -> tuple[Part, ...]:
     return (*parts, Part(formats.clipped(f" {told}", room - width(parts)) if told else "", "muted"))
 
 
+def notes(offer: ApplyOffer) -> tuple[Part, ...]:
+    """What stands in the way of everything, loudly, then what else is to be known."""
+    stop = refusal_of_all(offer)
+    parts = [Part(f"■ {sanitize(mask_text(stop))}  ", "bad")] if stop else []
+    others = [note for note in offer.notes if note.strip() and note != stop]
+    return (*parts, *(Part(f"{sanitize(mask_text(note.strip()))}  ", "muted" if stop else "warn") for note in others))
+
+
+def refusal_of_all(offer: ApplyOffer) -> str:
+    """Why nothing at all can be applied now; "" if some commit can be."""
+    refusals = {item.refused for item in offer.commits} | {item.refused for item in offer.reasons}
+    return refusals.pop() if len(refusals) == 1 else ""
+
+
 def full_hash(text: str) -> str:
     """A typed hash as Git writes it; "" if it is none."""
     found = text.strip().lower()
@@ -72,14 +86,16 @@ def what_is_wrong(text: str) -> str:
 
 def commit_picks(offer: ApplyOffer, now: datetime, room: int) -> list[Pick]:
     """One pick for each offered commit, and one for another that is typed."""
+    stop = refusal_of_all(offer)
     picks = [
-        Pick(key=item.commit.hash, lines=tuple(_commit_lines(item, now, room)), refused=item.refused) for item in offer.commits
+        Pick(key=item.commit.hash, lines=tuple(_commit_lines(item, now, room, stop)), refused=item.refused)
+        for item in offer.commits
     ]
     other = line(Part("another  ", "plain"), Part("one that isn't listed: type its full hash", "muted"), indent=9)
     return [*picks, Pick(key=OTHER, lines=(other,))]
 
 
-def _commit_lines(item: CommitOffer, now: datetime, room: int) -> Iterable[Line]:
+def _commit_lines(item: CommitOffer, now: datetime, room: int, said_above: str) -> Iterable[Line]:
     commit, tone = item.commit, "faint" if item.refused else "plain"
     left = [Part(f"{sanitize(commit.short)}  ", "faint" if item.refused else "accent", not item.refused)]
     right = _whence(commit, now, room)
@@ -95,7 +111,7 @@ def _commit_lines(item: CommitOffer, now: datetime, room: int) -> Iterable[Line]
     places = " · ".join(sanitize(place) for place in item.places)
     if places:
         yield line(Part(" " * 9), Part(places, "faint" if item.refused else "busy"), indent=9)
-    if item.refused:
+    if item.refused and item.refused != said_above:
         yield line(Part(" " * 9), Part(f"not now: {sanitize(item.refused)}", "muted"), indent=9)
 
 
@@ -105,9 +121,9 @@ def _whence(commit: CommitInfo, now: datetime, room: int) -> str:
     return " · ".join(part for part in (author, age) if part)
 
 
-def reason_picks(reasons: Iterable[ReasonOffer]) -> list[Pick]:
+def reason_picks(offer: ApplyOffer) -> list[Pick]:
     """One pick for each reason, in words."""
-    found = tuple(reasons)
+    found, stop = offer.reasons, refusal_of_all(offer)
     column = max((len(item.reason) for item in found), default=0)
     picks = []
     for item in found:
@@ -115,7 +131,7 @@ def reason_picks(reasons: Iterable[ReasonOffer]) -> list[Pick]:
         head = Part(f"{sanitize(item.reason).ljust(column)}  ", tone, not item.refused)
         said = Part(sanitize(item.words), "faint" if item.refused else "muted")
         lines = [line(head, said, indent=column + 2)]
-        if item.refused:
+        if item.refused and item.refused != stop:
             lines.append(line(Part(" " * (column + 2)), Part(f"not now: {sanitize(item.refused)}", "muted"), indent=column + 2))
         picks.append(Pick(key=item.reason, lines=tuple(lines), refused=item.refused))
     return picks

@@ -228,8 +228,24 @@ async def test_nothing_offered_is_said_and_a_hash_can_be_typed() -> None:
     async with shown(setup=offered(bare)) as screen:
         dialog = await opened(screen)
         assert dialog.query_one("#other").display
-        assert "The source can't be read: no answer." in answer(dialog)
+        assert "The source can't be read: no answer." in dialog.query_one("#notes", Note).text
         assert "applied now nothing yet" in dialog.query_one("#facts", Note).text
+
+
+async def test_what_stands_in_the_way_of_everything_is_said_once_and_enter_repeats_it() -> None:
+    stop = "It is not held: only what is held is applied commit by commit. Hold it first (H)."
+    held = msgspec.structs.replace(
+        OFFER,
+        commits=tuple(msgspec.structs.replace(item, refused=stop) for item in OFFER.commits),
+        reasons=tuple(msgspec.structs.replace(item, refused=stop) for item in OFFER.reasons),
+        notes=(stop, "The last operation failed."),
+    )
+    async with shown(setup=offered(held)) as screen:
+        dialog = await opened(screen)
+        assert dialog.query_one("#notes", Note).text.count("Hold it first") == 1
+        assert "Hold it first" not in picks(dialog, "commits").text + picks(dialog, "reasons").text + answer(dialog)
+        await screen.press("enter")
+        assert screen.app.screen is dialog and "Nothing can be applied now. It is not held" in answer(dialog)
 
 
 async def test_while_the_offer_is_read_keys_go_on_and_escape_leaves() -> None:

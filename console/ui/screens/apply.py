@@ -74,6 +74,7 @@ class ApplyScreen(ModalScreen[Chosen | None]):
         with Vertical(id="box", classes="wide"):
             yield Note(id="headline")
             yield Note(id="facts")
+            yield Note(id="notes")
             with Vertical(id="parts"):
                 with Vertical(id="choices"):
                     yield PickList(id="commits")
@@ -92,7 +93,7 @@ class ApplyScreen(ModalScreen[Chosen | None]):
         self.query_one("#facts", Note).put([Part("Reading what can be applied …", "muted")])
         self.query_one("#reasons-title", Bar).put([Part("Reason", "heading", True)])
         self.query_one("#why-title", Bar).put([Part("Why  ", "heading", True)])
-        for name in ("other", "reasons-title", "reasons", "why-line", "preview"):
+        for name in ("other", "notes", "reasons-title", "reasons", "why-line", "preview"):
             self.query_one(f"#{name}").display = False
         self._tell()
         self.run_worker(self._read_offer(), group="offer", exclusive=True, exit_on_error=False, description="the offer")
@@ -112,7 +113,9 @@ class ApplyScreen(ModalScreen[Chosen | None]):
         self._put_picks()
         commits = self.query_one("#commits", PickList)
         proposed = next((index for index, item in enumerate(offer.commits) if not item.refused), len(offer.commits))
-        commits.put(commits.picks, 0 if self._only_look and offer.commits else proposed)
+        commits.put(
+            commits.picks, proposed if not self._only_look and proposed < len(offer.commits) or not offer.commits else 0
+        )
         reasons = self.query_one("#reasons", PickList)
         reasons.put(reasons.picks, next((index for index, item in enumerate(offer.reasons) if not item.refused), 0))
         self._commit_moved()
@@ -122,9 +125,12 @@ class ApplyScreen(ModalScreen[Chosen | None]):
             return
         commits, reasons = self.query_one("#commits", PickList), self.query_one("#reasons", PickList)
         commits.put(apply_text.commit_picks(self.offer, self._runtime.clock.now(), commits.room))
-        reasons.put(apply_text.reason_picks(self.offer.reasons))
+        reasons.put(apply_text.reason_picks(self.offer))
         facts = self.query_one("#facts", Note)
         facts.put(apply_text.facts(self.offer, facts.size.width))
+        said = apply_text.notes(self.offer)
+        self.query_one("#notes", Note).put(said)
+        self.query_one("#notes").display = bool(said)
 
     @property
     def commit(self) -> str:
@@ -183,10 +189,8 @@ class ApplyScreen(ModalScreen[Chosen | None]):
             return
         parts: list[Part] = []
         if self.offer is not None:
-            for said in self.offer.notes:
-                parts.append(Part(f"{said.rstrip()} ", "warn"))
             said = self._in_the_way()
-            if said and not self._only_look:
+            if said and not self._only_look and not apply_text.refusal_of_all(self.offer):
                 parts.append(Part(f"{said} ", "warn"))
         keys = [] if self._only_look or self.offer is None else [("Enter", "show the plan"), ("Tab", "next part")]
         for key, word in (*keys, ("PgDn", "read on"), ("Esc", "leave")):
@@ -199,6 +203,8 @@ class ApplyScreen(ModalScreen[Chosen | None]):
         reason = self.query_one("#reasons", PickList).chosen
         if offer is None or pick is None:
             return ""
+        if stop := apply_text.refusal_of_all(offer):
+            return f"Nothing can be applied now. {stop}"
         if pick.key == apply_text.OTHER:
             typed = self.query_one("#other", Input).value
             if wrong := apply_text.what_is_wrong(typed):
@@ -249,7 +255,7 @@ class ApplyScreen(ModalScreen[Chosen | None]):
             self._tell(line(Part("Still reading; Enter again in a moment.", "warn")))
             return
         reason = self.query_one("#reasons", PickList).chosen
-        if pick.refused or (reason is not None and reason.refused):
+        if pick.refused or (reason is not None and reason.refused) or apply_text.refusal_of_all(offer):
             self._tell(line(Part(self._in_the_way(), "bad")))
             return
         if not self.commit:
