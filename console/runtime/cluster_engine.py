@@ -17,20 +17,22 @@ from console.engines.dispatch.custom_triggers import CustomTriggers, StatusStore
 from console.engines.dispatch.dispatcher import Dispatcher
 from console.engines.dispatch.faults import RetryableError
 from console.engines.dispatch.hold_rounds import KEEP_SECONDS, SOON_SECONDS, HoldRounds
+from console.engines.dispatch.leading import WhileLeading
 from console.engines.dispatch.local import AnnotationStore, Declarations, LocalTrigger
 from console.engines.dispatch.local_triggers import LocalTriggers
 from console.engines.dispatch.modes import Leadership
 from console.engines.dispatch.reconciler import TriggerReconciler
 from console.engines.dispatch.references import References
 from console.engines.dispatch.requests import ApplyRequest, Report, publishing
-from console.engines.dispatch.resources import TRIGGER_KINDS, TriggerView
+from console.engines.dispatch.resources import TriggerView
 from console.engines.dispatch.routing import RoutedRecords, RoutedTriggers
 from console.engines.dispatch.status_writer import StatusWriter
 from console.engines.dispatch.tokens import Tokens
+from console.engines.dispatch.trigger_rounds import TriggerRounds
 from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, TargetRef, TriggerRef
 from console.engines.ports.applier import KUSTOMIZATIONS, Objects
 from console.engines.ports.dispatch import ApplierClient, EventSink
-from console.errors import JournalError, NotServed, QuarterdeckError
+from console.errors import JournalError, QuarterdeckError
 from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
 from console.kit.timing import Clock, Wakeable
@@ -107,24 +109,29 @@ class ClusterEngine:
         clusters = OneCluster(objects, self.local_cluster, DEFAULT_CLUSTER)
         self.declarations = Declarations()
         self.clients = ClusterClients(clusters, clock, tokens, timing, LOCAL_MANAGER)
-        self.custom_clients = ClusterClients(clusters, clock, tokens, timing, FIELD_MANAGER)
+        leading = WhileLeading(objects, self._leads)
+        self.custom_clients = ClusterClients(
+            OneCluster(leading, self.local_cluster, DEFAULT_CLUSTER), clock, tokens, timing, FIELD_MANAGER
+        )
         store = AnnotationStore(clusters, self.declarations, JournalLog(journal), LOCAL_MANAGER)
         self.local = LocalTriggers(clusters, self.clients, self.declarations, store)
         self.store = store
         self.references = References(objects)
         self.leadership = Leadership(objects, LEASE, identity, clock)
-        self._writers = (StatusWriter(StatusStore(objects), timing), StatusWriter(store, timing))
+        self._writers = (StatusWriter(StatusStore(leading), timing), StatusWriter(store, timing))
         self.records = RoutedRecords(*self._writers, self._leads)
         self.dispatcher = Dispatcher(
             clients=RoutedClients(self.local_cluster, self.clients, self.custom_clients),
             records=self.records,
-            triggers=RoutedTriggers(CustomTriggers(objects), self.local, self._leads),
+            triggers=RoutedTriggers(CustomTriggers(objects, self.custom_clients), self.local, self._leads),
             events=events,
             clock=clock,
             tokens=tokens,
             timing=timing,
         )
-        self._reconciler = TriggerReconciler(objects, self.custom_clients, self.dispatcher, clock, timing)
+        reconciler = TriggerReconciler(leading, self.custom_clients, self.dispatcher, clock, timing)
+        self._rounds = TriggerRounds(objects, reconciler, self._leads)
+        self._noticed: set[tuple[str, str, str]] = set()
         self.operations: dict[TriggerRef, Operation] = {}
         self.changed: Callable[[], None] = _nothing
         self.running = False
@@ -133,6 +140,7 @@ class ClusterEngine:
         # Renewing the Lease and handing it back are steps of several calls: a renewal under way would take it again.
         self._lease_turn = asyncio.Semaphore(1)
         self._wake = Wakeable()
+        self._round_due = Wakeable()
         self._supervisor = Supervisor()
 
     def _leads(self) -> bool:
@@ -145,7 +153,8 @@ class ClusterEngine:
             writer.start()
         self.dispatcher.start()
         self._supervisor.keep(f"holds on {self.name}", self._keep_holds)
-        self._supervisor.keep(f"lease on {self.name}", self._lead)
+        self._supervisor.keep(f"lease on {self.name}", self._renew)
+        self._supervisor.keep(f"triggers of {self.name}", self._lead)
 
     async def stop(self) -> None:
         """End without undoing anything. Records stay for the next process; a Lease of ours is given back."""
@@ -199,6 +208,9 @@ class ClusterEngine:
             if ref.kind == KUSTOMIZATIONS.kind:
                 self._holds.suspect(ref.namespace, ref.name)
             self.dispatcher.look(ref.kind, ref.namespace, ref.name)
+            if self.leadership.held:
+                self._noticed.add((ref.kind, ref.namespace, ref.name))
+                self._round_due.wake()
 
     async def claim(self) -> bool:
         """Ask for the Lease, and go on renewing it; returns whether we hold it now.
@@ -236,38 +248,45 @@ class ClusterEngine:
                 return
             await asyncio.sleep(SOON_SECONDS)
 
-    async def _lead(self) -> None:
-        """While the Lease is ours: renew it, recover and reconcile the custom triggers."""
-        recovered = False
-        due: dict[TriggerRef, float] = {}
-        loop = asyncio.get_running_loop()
+    async def _renew(self) -> None:
+        """Renew the Lease while it is ours. By itself: a round over many triggers may take longer than a Lease lasts."""
         while True:
             if not self.claims:
-                recovered = False
                 await self._wake.sleep(3600)
                 continue
             try:
                 async with self._lease_turn:
                     self.claims = self.claims and await self.leadership.claim()
-                if self.leadership.held:
-                    views = [view for kind in TRIGGER_KINDS for view in await self._served(kind)]
-                    if not recovered:
-                        recovered = True
-                        self._recover_custom(views)
-                    for view in views:
-                        if due.get(view.ref.key, 0) <= loop.time():
-                            wait = await self._reconciler.reconcile(view.ref)
-                            due[view.ref.key] = loop.time() + (wait or KEEP_SECONDS)
             except QuarterdeckError:
                 # Leadership goes by the last renewal that is known to have worked; it ends by itself.
                 pass
+            self._round_due.wake()
             await self._wake.sleep(RENEW_SECONDS)
 
-    async def _served(self, kind: str) -> list[TriggerView]:
-        try:
-            return await self.references.triggers(kind)
-        except NotServed:
-            return []
+    async def _lead(self) -> None:
+        """While the Lease is ours: recover and reconcile the custom triggers."""
+        recovered = False
+        next_round = 0.0
+        loop = asyncio.get_running_loop()
+        while True:
+            # Renewals wake it, so the lead is not noticed late; and what a watch shows does.
+            await self._round_due.sleep(KEEP_SECONDS)
+            noticed, self._noticed = self._noticed, set()
+            if not self.leadership.held:
+                recovered, next_round = False, 0.0
+                self._rounds.forget()
+                continue
+            try:
+                if not recovered:
+                    self._recover_custom(await self._rounds.views())
+                    recovered = True
+                if loop.time() >= next_round:
+                    next_round = loop.time() + KEEP_SECONDS
+                    await self._rounds.round()
+                else:
+                    await self._rounds.look(noticed)
+            except QuarterdeckError:
+                next_round = loop.time() + SOON_SECONDS
 
     def _recover_custom(self, views: list[TriggerView]) -> None:
         for view in views:

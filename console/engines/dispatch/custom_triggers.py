@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 
 from console.engines.dispatch.binding import binding_mismatch, same_repository
+from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import FIELD_MANAGER, ConditionReason, Reason
 from console.engines.dispatch.faults import RetryableError, StaleError
 from console.engines.dispatch.records import write_operation
 from console.engines.dispatch.references import References
 from console.engines.dispatch.resources import TRIGGER_KINDS, TargetView, TriggerView, held_message, names, trigger_record
-from console.engines.dispatch.types import ApplierKey, ObjectName, Source, TargetRef, TriggerRecord, TriggerRef
+from console.engines.dispatch.types import ApplierKey, Consumer, ObjectName, Source, TargetRef, TriggerRecord, TriggerRef
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject, Objects
 from console.engines.ports.dispatch import Decision, Stored
 from console.errors import NotFound, NotServed, QuarterdeckError
@@ -49,10 +50,14 @@ class StatusStore:
 
 
 class CustomTriggers:
-    """The re-checks of sections 7.3 and 7.7, by fresh reads of the custom resources."""
+    """The re-checks of sections 7.3 and 7.7, by fresh reads of the custom resources.
 
-    def __init__(self, control: Objects) -> None:
+    :param clients: of the clusters of the appliers, to ask who else consumes a source.
+    """
+
+    def __init__(self, control: Objects, clients: ClusterClients) -> None:
         self._references = References(control)
+        self._clients = clients
 
     def drives(self, trigger: TriggerRef) -> bool:
         """Any custom trigger: whether this console is the elected engine is asked one level above, in ``routing``."""
@@ -151,4 +156,7 @@ class CustomTriggers:
                 and other.source.git_repository == repository
             ):
                 return None
-        return repository
+        # What was published may be minutes old, and a fetch ahead would have a new consumer apply ahead.
+        flux = await self._clients.flux(key.cluster)
+        alone = await flux.consumers(repository) == [Consumer(key.kind, key.namespace, key.name)]
+        return repository if alone else None

@@ -123,10 +123,11 @@ class Console:
         self.events = EventLog()
         timing = timing or world.timing
         self.writer = StatusWriter(StatusStore(control), timing)
+        clients = ClusterClients(self.clusters, world.clock, world.tokens, timing)
         self.dispatcher = Dispatcher(
-            clients=ClusterClients(self.clusters, world.clock, world.tokens, timing),
+            clients=clients,
             records=self.writer,
-            triggers=CustomTriggers(control),
+            triggers=CustomTriggers(control, clients),
             events=self.events,
             clock=world.clock,
             tokens=world.tokens,

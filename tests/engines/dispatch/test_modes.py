@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import Outcome, Reason
 from console.engines.dispatch.custom_triggers import CustomTriggers, StatusStore
 from console.engines.dispatch.faults import RetryableError
@@ -20,12 +21,16 @@ from console.engines.ports.applier import FLUX_TRIGGERS, LEASES, JsonObject
 from console.errors import TimedOut, UnclearAnswer
 from console.kit.timing import LoopClock
 from tests.engines.dispatch.apiserver import ApiServer
-from tests.engines.dispatch.reverser import TEAM, Console, set_up
-from tests.engines.dispatch.world import START, A, eventually, simulated
+from tests.engines.dispatch.reverser import TEAM, Console, OneCluster, set_up
+from tests.engines.dispatch.world import START, A, Simulated, eventually, simulated
 
 pytestmark = pytest.mark.looptime
 
 NAME = ObjectName("reverser-system", "gitops-reverser")
+
+
+def custom(world: Simulated) -> CustomTriggers:
+    return CustomTriggers(world.api, ClusterClients(OneCluster(world.api), world.clock, world.tokens, world.timing))
 
 
 def lease(holder: str, *, age: float = 0, seconds: int = 15) -> JsonObject:
@@ -131,7 +136,7 @@ async def test_a_console_that_does_not_lead_writes_nothing_of_a_custom_trigger()
         console = Console(world, world.api)
         writer = StatusWriter(StatusStore(world.api))
         records = RoutedRecords(writer, writer, lambda: leads[0])
-        triggers = RoutedTriggers(CustomTriggers(world.api), CustomTriggers(world.api), lambda: leads[0])
+        triggers = RoutedTriggers(custom(world), custom(world), lambda: leads[0])
         desk = console.dispatcher._desk
         desk.records, desk.triggers = records, triggers
         writer.start()
@@ -161,7 +166,7 @@ async def test_a_lead_that_is_lost_leaves_the_rest_to_the_next_engine(when: str)
         console = Console(world, world.api)
         desk = console.dispatcher._desk
         desk.records = RoutedRecords(console.writer, console.writer, lambda: leads[0])
-        desk.triggers = RoutedTriggers(CustomTriggers(world.api), CustomTriggers(world.api), lambda: leads[0])
+        desk.triggers = RoutedTriggers(custom(world), custom(world), lambda: leads[0])
         console.start()
         world.kustomize.apply_seconds = 20
         if when == "before the resume":

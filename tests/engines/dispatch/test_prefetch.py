@@ -21,14 +21,22 @@ from tests.engines.dispatch.reverser import (
     put,
     set_up,
 )
-from tests.engines.dispatch.world import A, C, simulated
+from tests.engines.dispatch.world import A, C, kustomization, simulated
 
 pytestmark = pytest.mark.looptime
 
 
 @pytest.mark.scenario("dispatch:X17", "dispatch:X18")
 @pytest.mark.parametrize(
-    ("case", "stamped"), [("allowed", 1), ("shared", 0), ("other in flight", 0), ("there already", 0), ("repointed", 0)]
+    ("case", "stamped"),
+    [
+        ("allowed", 1),
+        ("shared", 0),
+        ("shared since", 0),
+        ("other in flight", 0),
+        ("there already", 0),
+        ("repointed", 0),
+    ],
 )
 async def test_a_source_is_fetched_ahead_only_when_nothing_else_would_apply_it(case: str, stamped: int) -> None:
     async with simulated() as world:
@@ -40,6 +48,8 @@ async def test_a_source_is_fetched_ahead_only_when_nothing_else_would_apply_it(c
             other = flux_trigger("other", source=source, operation=running)
             other[1]["spec"]["kustomizationRef"]["name"] = "another"
             put(world.api, other)
+        if case == "shared since":
+            world.api.create(KUSTOMIZATIONS, kustomization("another"))
         if case == "repointed":
             world.patch(KUSTOMIZATIONS, {"spec": {"sourceRef": {"name": "elsewhere"}}})
         async with consoles(world) as console:
