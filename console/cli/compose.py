@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,6 +28,9 @@ from console.runtime.runtime import Runtime
 from console.runtime.targets import Target
 from console.views.cells import Context
 
+if TYPE_CHECKING:
+    from console.demo.fleet import DemoFleet
+
 DEMO_FLEET = """
 groups:
   production: {colour: red, protected: true}
@@ -34,6 +38,23 @@ groups:
 connections:
   - {name: atlas, kubernetes: atlas, group: production}
   - {name: borealis, kubernetes: borealis, group: staging}
+triggers:
+  - name: ingress
+    connection: atlas
+    kind: flux
+    namespace: flux-system
+    object: ingress
+    url: https://git.example.test/platform/fleet.git
+    branch: main
+    hold: true
+  - name: search
+    connection: borealis
+    kind: argocd
+    namespace: argocd
+    object: search-eu
+    url: https://git.example.test/shop/search-eu.git
+    branch: main
+    revert_refused_edits: true
 """
 # What would point past the demo's own files.
 _REAL = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "KUBERNETES_SERVICE_HOST")
@@ -103,7 +124,9 @@ async def opened(
             demo = demo_if_empty and not targets
         state = paths.state_dir(env)
         if demo:
-            env = {**{key: value for key, value in env.items() if key not in _REAL}, **await _demo_environment(stack)}
+            world, found_by = await _demo_world(stack)
+            env = {**{key: value for key, value in env.items() if key not in _REAL}, **found_by}
+            commits = world.repositories
             fleet = load_fleet(options.fleet, required=True) if options.fleet else _demo_fleet()
             targets, guests = discover(env, fleet).targets, _demo_guests()
             # What is done to a world that ends with this process does not belong into the journal of the real one.
@@ -134,11 +157,12 @@ async def opened(
         )
 
 
-async def _demo_environment(stack: AsyncExitStack) -> dict[str, str]:
+async def _demo_world(stack: AsyncExitStack) -> tuple[DemoFleet, dict[str, str]]:
+    """The running demo, and the environment in which it is found."""
     from console.demo.fleet import DemoFleet
 
     fleet = await stack.enter_async_context(DemoFleet())
-    return fleet.write_config()
+    return fleet, fleet.write_config()
 
 
 def _demo_guests() -> tuple[Guest, ...]:

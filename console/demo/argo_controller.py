@@ -14,6 +14,7 @@ from console.demo import collecting
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster
 from console.demo.kube_store import Object
+from console.demo.repositories import Manifests
 from console.demo.seed_argo import APPLICATIONS, head
 
 REFRESH = "argocd.argoproj.io/refresh"
@@ -28,8 +29,9 @@ class ArgoController:
 
     manager = "argocd-application-controller"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, manifests: Manifests) -> None:
         self._cluster = cluster
+        self._manifests = manifests
         self.heads = {
             name: head(cluster, name) for name in (app["metadata"]["name"] for app in cluster.store.all("Application"))
         }
@@ -111,6 +113,8 @@ class ArgoController:
             self._settling[name] = self._cluster.clock.now()
         state = app["status"]["operationState"]
         revision = state["syncResult"]["revision"]
+        if state["phase"] == "Succeeded":
+            self._manifests.apply("Application", name, revision, "argocd-controller")
         text = f"Sync operation to {revision}: {state['message']}"
         self._cluster.event(app, "OperationCompleted", text, warning=state["phase"] != "Succeeded", source=self.manager)
 

@@ -14,6 +14,7 @@ from console.demo.config_files import Endpoint, write_docker_contexts, write_kub
 from console.demo.docker_api import DockerApi
 from console.demo.http_server import Answer, HttpServer, Request
 from console.demo.kube_api import KubernetesApi
+from console.demo.repositories import Repositories
 from console.demo.world import World
 
 _TICK = 0.25
@@ -85,6 +86,11 @@ class DemoFleet:
         found += [Endpoint(name=name, kind="docker", url=self._servers[name].url) for name in self.world.engines]
         url = self._servers[UNREACHABLE].url.replace("http://", "tcp://")
         return (*found, Endpoint(name=UNREACHABLE, kind="docker", url=url))
+
+    @property
+    def repositories(self) -> Repositories:
+        """What its clusters apply from: commits and their files, without any git."""
+        return self.world.repositories
 
     def endpoint(self, name: str) -> Endpoint:
         """One target by name. Raises ``KeyError``."""

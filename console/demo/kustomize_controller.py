@@ -16,13 +16,13 @@ from console.demo import collecting
 from console.demo.clockwork import rfc3339
 from console.demo.cluster import Cluster, condition
 from console.demo.kube_store import Object
+from console.demo.repositories import Manifests
 from console.demo.source_controller import seconds_of, token_of
 
 _SUSPENDED_SECONDS = 0.4
 _APPLY_SECONDS = 2.0
 _HEALTH_SECONDS = 12.0
 _DEPENDENCY_RETRY = 30.0
-_COMMIT = "demo.example.test/commit"
 
 
 class _Seen(msgspec.Struct):
@@ -49,8 +49,9 @@ class KustomizeController:
 
     manager = "gotk-kustomize-controller"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, manifests: Manifests) -> None:
         self._cluster = cluster
+        self._manifests = manifests
         self._passes: dict[str, _Pass] = {}
         self._seen: dict[str, _Seen] = {}
         for obj in cluster.store.all("Kustomization"):
@@ -117,9 +118,8 @@ class KustomizeController:
 
     def _apply(self, obj: Object, revision: str) -> None:
         self._cluster.set_status(obj, self.manager, lastAttemptedRevision=revision)
-        commit = revision.rpartition(":")[2][:12]
-        for deployment in self._deployments(obj):
-            self._cluster.change(deployment, lambda live: _with_commit(live, commit), "kustomize-controller")
+        commit = revision.rpartition(":")[2]
+        self._manifests.apply("Kustomization", obj["metadata"]["name"], commit, "kustomize-controller")
 
     def _end(self, key: str, live: Object, running: _Pass, *, outcome: str = "", retry: float = 0.0) -> None:
         del self._passes[key]
@@ -201,10 +201,3 @@ class KustomizeController:
 
     def _key(self, obj: Object) -> str:
         return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-
-
-def _with_commit(deployment: Object, commit: str) -> Object:
-    template = deployment["spec"]["template"]
-    annotations = {**template["metadata"].get("annotations", {}), _COMMIT: commit}
-    template = {**template, "metadata": {**template["metadata"], "annotations": annotations}}
-    return {**deployment, "spec": {**deployment["spec"], "template": template}}

@@ -132,7 +132,11 @@ def seed_deployment(cluster: Cluster, entry: Deployed, image: str) -> Object:
             "unavailableReplicas": entry.replicas - ready,
             "conditions": [available, progressing],
         },
-        labels={"app": entry.name, "kustomize.toolkit.fluxcd.io/name": entry.namespace},
+        labels={
+            "app": entry.name,
+            "kustomize.toolkit.fluxcd.io/name": entry.namespace,
+            "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+        },
         age=60 * 86400,
     )
 

@@ -85,10 +85,13 @@ class SourceController:
 
 
 class Committer:
-    """Puts a new commit into one repository after another."""
+    """Puts a new commit into one repository after another. ``times`` gets the instant of each."""
 
-    def __init__(self, cluster: Cluster, heads: dict[str, str], repositories: tuple[str, ...]) -> None:
+    def __init__(
+        self, cluster: Cluster, heads: dict[str, str], repositories: tuple[str, ...], times: dict[str, datetime]
+    ) -> None:
         self._cluster = cluster
+        self._times = times
         self._heads = heads
         self._repositories = repositories
         self._count = 0
@@ -101,7 +104,9 @@ class Committer:
         self._next += _COMMIT_SECONDS
         name = self._repositories[self._count % len(self._repositories)]
         self._count += 1
-        self._heads[name] = self._cluster.names.hexadecimal(f"commit/{name}/{self._count}", 40)
+        commit = self._cluster.names.hexadecimal(f"commit/{name}/{self._count}", 40)
+        self._heads[name] = commit
+        self._times[commit] = self._cluster.clock.now()
 
 
 class HelmController:

@@ -11,6 +11,7 @@ from console.demo.engine import Engine
 from console.demo.host_controller import HostController
 from console.demo.kubelet import Kubelet
 from console.demo.kustomize_controller import KustomizeController
+from console.demo.repositories import Fetches, Manifests, Repositories
 from console.demo.reverser_controller import ReverserController
 from console.demo.rollout_controller import RolloutController
 from console.demo.seed_clusters import atlas, borealis
@@ -40,8 +41,8 @@ class World:
             "borealis": borealis(self.clock, seed),
         }
         self.engines: dict[str, Engine] = {"harbour": harbour(self.clock, seed, services), **hosts(self.clock, seed)}
-        for cluster in self.clusters.values():
-            cluster.controllers.extend(_controllers(cluster))
+        found = [(cluster, Manifests(cluster)) for cluster in self.clusters.values()]
+        self.repositories = Repositories([(cluster, made, _control(cluster, made)) for cluster, made in found])
         for engine in self.engines.values():
             engine.controllers.append(HostController(engine))
             if engine.swarm is not None:
@@ -74,19 +75,24 @@ class World:
                 store.put(kind, {**pod, "status": {**status, "containerStatuses": containers}})
 
 
-def _controllers(cluster: Cluster) -> list[Controller]:
+def _control(cluster: Cluster, manifests: Manifests) -> Fetches:
+    """Give a cluster its controllers; returns the one that knows where branches are."""
     missing = frozenset(f"{entry.image.rpartition(':')[0]}:{entry.broken}" for entry in (*ATLAS, *BOREALIS) if entry.broken)
     kubelet = Kubelet(cluster, missing)
     workloads: list[Controller] = [RolloutController(cluster, kubelet), SetController(cluster, kubelet)]
     if "Application" in cluster.store.by_word:
-        argo = ArgoController(cluster)
-        return [Committer(cluster, argo.heads, ("storefront-eu", "edge-router", "search-eu")), argo, *workloads]
+        argo = ArgoController(cluster, manifests)
+        committer = Committer(cluster, argo.heads, ("storefront-eu", "search-eu", "edge-router"), manifests.times)
+        cluster.controllers.extend([committer, argo, *workloads])
+        return argo
     source = SourceController(cluster)
-    return [
-        Committer(cluster, source.heads, ("payments", "search", "fleet", "storefront")),
+    controllers: list[Controller] = [
+        Committer(cluster, source.heads, ("payments", "search", "fleet", "storefront"), manifests.times),
         source,
-        KustomizeController(cluster),
+        KustomizeController(cluster, manifests),
         HelmController(cluster),
         ReverserController(cluster),
         *workloads,
     ]
+    cluster.controllers.extend(controllers)
+    return source

@@ -92,10 +92,8 @@ async def preview(applier: Applier, commit: str, commits: CommitBook, questions:
 async def _built(files: Mapping[str, bytes], recipe: Recipe, builder: Builds) -> tuple[list[JsonObject], str]:
     """The objects of a commit, and by which program they were built, in a sentence."""
     layout = lay_out(files, recipe.path, recipe.overlay, recurse=recipe.recurse)
-    if not layout.plain:
-        if not any(layout.files):
-            return [], ""
-        content = await builder.build(layout.files, layout.folder)
+    if layout.built is not None:
+        content = await builder.build(layout.built, layout.folder)
         return objects_in(content, "the build"), f"Built by {builder.name}: another version than the applier's may differ."
     found: list[JsonObject] = []
     for path in layout.plain:

@@ -59,7 +59,7 @@ def changes(before: JsonObject, after: JsonObject, hidden: Sequence[str] = ()) -
         ]
         if words[0] == words[1]:
             words[1] = f"{words[1]} (another value)"
-        found.append(FieldChange(path=sanitize(".".join(path)), before=words[0], after=words[1]))
+        found.append(FieldChange(path=sanitize(".".join(path).replace(".[", "[")), before=words[0], after=words[1]))
     return tuple(sorted(found, key=lambda change: change.path))
 
 
@@ -76,22 +76,25 @@ def _words(value: Any, there: bool, hidden: Sequence[str]) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[Leaf]:
+def _leaves(value: Any, path: tuple[str, ...], named_by: str = "") -> Iterator[Leaf]:
+    """Everything at the ends of a value. ``named_by``: the field that the path has already, which is not told twice."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from _leaves(item, (*path, str(key)))
+            if key != named_by or len(value) == 1:
+                yield from _leaves(item, (*path, str(key)))
     elif isinstance(value, list) and value:
-        for label, item in zip(_labels(value), value, strict=True):
-            yield from _leaves(item, (*path, label))
+        key = _naming(value)
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, f"[{item[key] if key else index}]"), key)
     else:
         yield path, value
 
 
-def _labels(value: list[Any]) -> list[str]:
-    """How the items of a list are called: by a field that tells all of them apart, else by number."""
+def _naming(value: list[Any]) -> str:
+    """The field that tells all items of a list apart; "" where none does, and they are counted."""
     if all(isinstance(item, dict) for item in value):
         for key in _NAMES:
-            names = [str(item[key]) for item in value if item.get(key) not in (None, "")]
-            if len(names) == len(value) == len(set(names)):
-                return [f"[{name}]" for name in names]
-    return [f"[{index}]" for index in range(len(value))]
+            names = {str(item[key]) for item in value if item.get(key) not in (None, "")}
+            if len(names) == len(value):
+                return key
+    return ""

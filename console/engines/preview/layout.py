@@ -47,15 +47,15 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How a path is built: the folder, and either its plain files or ``files`` for a kustomize program.
+    """How a path is built: from its plain files, or by a kustomize program.
 
-    :param plain: paths of files that are applied as they are; empty where kustomize is needed.
-    :param files: the tree with the kustomization that is to be built at ``folder``.
+    :param plain: paths of files that are applied as they are.
+    :param built: the tree with the kustomization that is to be built at ``folder``; None where nothing has to be built.
     """
 
     folder: str
-    plain: tuple[str, ...]
-    files: Files
+    plain: tuple[str, ...] = ()
+    built: Files | None = None
 
 
 def source_files(files: Files) -> dict[str, bytes]:
@@ -89,15 +89,15 @@ def lay_out(files: Files, path: str, overlay: Overlay, *, recurse: bool = True) 
     if own is None:
         resources = tuple(_plain(files, folder, recurse))
         whole = [entry for entry in resources if entry not in files]
-        if not whole and not overlay.changes:
-            return Layout(folder, resources, files)
+        if not resources or (not whole and not overlay.changes):
+            return Layout(folder, resources)
         content: JsonObject = {"resources": [posixpath.relpath(entry, folder or ".") for entry in resources]}
         own = f"{inside}{KUSTOMIZATIONS[0]}"
     else:
         content = _kustomization(files, own)
     changed = {**files, own: yaml.safe_dump(with_overlay(content, overlay), sort_keys=False).encode()}
     check_local(changed, folder)
-    return Layout(folder, (), changed)
+    return Layout(folder, built=changed)
 
 
 def kustomization_in(files: Files, folder: str) -> str | None:
