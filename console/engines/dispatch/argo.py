@@ -193,7 +193,10 @@ class _ArgoRequest:
             return started
         if written.fate is WriteFate.CONFLICT:
             return None
-        if written.fate in (WriteFate.FORBIDDEN, WriteFate.GONE):
+        if written.fate is WriteFate.FORBIDDEN:
+            message = f"no operation may be set on Application {self._ref}: {error}"
+            raise PermanentError(ConditionReason.FORBIDDEN, message, error.hint) from error
+        if written.fate is WriteFate.GONE:
             raise read_fault(error, f"Application {self._ref}") from error
         raise RetryableError(f"no operation could be set on Application {self._ref}: {error}") from error
 

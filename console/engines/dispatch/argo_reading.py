@@ -86,7 +86,8 @@ def build_operation(app: JsonObject, commit: str, token: str) -> JsonObject:
     }
     if policy.get("syncOptions"):
         sync["syncOptions"] = list(policy["syncOptions"])
-    retry = copy.deepcopy(policy.get("retry") or {"limit": 5})
+    # An empty block is set all the same: it asks for no retries.
+    retry = {"limit": 5} if policy.get("retry") is None else copy.deepcopy(policy["retry"])
     # With refresh, a retry would drop the pinned revision and sync the newest one.
     retry["refresh"] = False
     return {

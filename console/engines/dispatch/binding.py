@@ -21,10 +21,11 @@ def reduced(url: str) -> tuple[str, int | None, str]:
     scp = None if "://" in url else _SCP.fullmatch(url)
     if scp:
         url = f"ssh://{scp['user'] or ''}{scp['host']}/{scp['path'].lstrip('/')}"
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError:
+        # No URL at all: it is the same as what is spelt the same.
         return url, None, ""
     path = unquote(parts.path).strip("/").removesuffix(".git").rstrip("/")
     return (parts.hostname or "").lower(), None if port in _DEFAULT_PORTS else port, path
@@ -59,8 +60,11 @@ def binding_mismatch(source: Source | None, want: Binding) -> str:
 
 def shown(url: str) -> str:
     """A URL without credentials, for messages."""
-    head, at, tail = url.strip().rpartition("@")
-    if not at or "://" not in head:
+    scheme, separator, rest = url.strip().partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not separator or not at:
         return url.strip()
-    scheme, _, user = head.partition("://")
-    return f"{scheme}://{user.partition(':')[0]}@{tail}" if ":" in user else url.strip()
+    # Over http the user name may be the token itself; over ssh it is only a name.
+    who = "" if scheme.lower().startswith("http") else f"{user.partition(':')[0]}@"
+    return f"{scheme}://{who}{host}{slash}{path}"

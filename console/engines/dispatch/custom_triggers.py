@@ -10,7 +10,15 @@ from console.engines.dispatch.constants import FIELD_MANAGER, ConditionReason, R
 from console.engines.dispatch.faults import RetryableError, StaleError
 from console.engines.dispatch.records import write_operation
 from console.engines.dispatch.references import References
-from console.engines.dispatch.resources import TRIGGER_KINDS, TargetView, TriggerView, held_message, names, trigger_record
+from console.engines.dispatch.resources import (
+    TRIGGER_KINDS,
+    TargetView,
+    TriggerView,
+    held_message,
+    names,
+    trigger_record,
+    trigger_view,
+)
 from console.engines.dispatch.types import ApplierKey, Consumer, ObjectName, Source, TargetRef, TriggerRecord, TriggerRef
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject, Objects
 from console.engines.ports.dispatch import Decision, Stored
@@ -148,7 +156,8 @@ class CustomTriggers:
         if view.key != key or not view.prefetch or view.source is None or view.source.git_repository is None:
             return None
         repository = view.source.git_repository
-        for other in await self._references.triggers(trigger.kind):
+        # Strictly: a record that can't be understood may be one in flight.
+        for other in map(trigger_view, await self._references.objects(trigger.kind)):
             if (
                 other.in_flight
                 and other.key.cluster == key.cluster

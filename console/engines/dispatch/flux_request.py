@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.engines.dispatch.binding import binding_mismatch
 from console.engines.dispatch.constants import ConditionReason, RequestOutcome, Timing
-from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError, WriteFate, read_fault
+from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError, WriteFate
 from console.engines.dispatch.flux_objects import FluxObjects
 from console.engines.dispatch.flux_reading import (
     already_applied,
@@ -161,7 +161,8 @@ class FluxRequest:
         if written.fate in (WriteFate.CONFLICT, WriteFate.GONE):
             raise StaleError(f"Kustomization {self._ref} changed before it was resumed: {error}") from error
         if written.fate is WriteFate.FORBIDDEN:
-            raise read_fault(error, f"Kustomization {self._ref}") from error
+            message = f"Kustomization {self._ref} may not be resumed: {error}"
+            raise PermanentError(ConditionReason.FORBIDDEN, message, error.hint) from error
         raise RetryableError(f"Kustomization {self._ref} could not be resumed: {error}") from error
 
     def _started(self, outcome: RequestOutcome, token: str) -> Started:

@@ -24,7 +24,7 @@ from console.engines.dispatch.flux_reading import (
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import JsonObject
-from console.kit.dig import dig, number, text
+from console.kit.dig import number, text
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -43,18 +43,18 @@ def has_evidence(obj: JsonObject, started: Started, slack: float) -> bool:
     Kustomization has no applying pass before our resume, so a value at or above the resume's generation proves one after it.
     """
     ready = ready_condition(obj) or {}
-    observed = ready.get("observedGeneration", 0)
+    observed = number(ready, "observedGeneration")
     if started.resume_generation:
-        return bool(observed >= started.resume_generation)
+        return observed >= started.resume_generation
     if started.guard_generation:
-        return bool(observed > started.guard_generation)
+        return observed > started.guard_generation
     bound = started.requested_at - timedelta(seconds=slack)
-    history = dig(obj, "status", "history") or [{}]
-    return _at_or_after(ready.get("lastTransitionTime"), bound) or _at_or_after(history[0].get("lastReconciled"), bound)
+    ends = (text(ready, "lastTransitionTime"), text(obj, "status", "history", 0, "lastReconciled"))
+    return any(_at_or_after(when, bound) for when in ends)
 
 
-def _at_or_after(when: object, bound: datetime) -> bool:
-    moment = instant(when) if isinstance(when, str) else None
+def _at_or_after(when: str, bound: datetime) -> bool:
+    moment = instant(when)
     return moment is not None and moment >= bound
 
 

@@ -21,6 +21,7 @@ from console.kit.dig import text
 
 LOCAL_KIND = "LocalTrigger"
 _HOLDING_TRIES = 6
+_MEND = f"Put the annotation {LOCAL_RECORD} right, or remove it when no apply runs there; then hold it again."
 _KINDS: dict[str, ApiKind] = {kind.kind: kind for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
 
@@ -66,7 +67,7 @@ def read_local(applier: JsonObject) -> LocalRecord:
     where = f"{applier.get('kind', 'applier')} {text(applier, 'metadata', 'namespace')}/{text(applier, 'metadata', 'name')}"
     value = _parsed(raw, where)
     return LocalRecord(
-        operation=read_operation(value.get("operation"), where),
+        operation=read_operation(value.get("operation"), where, _MEND),
         repair_pending=value.get("repairPending") is True,
         holding=value.get("holding") is True,
     )
@@ -97,10 +98,10 @@ def _parsed(raw: str, where: str) -> JsonObject:
         return {}
     try:
         value: Any = json.loads(raw)
-    except ValueError as error:
-        raise ProtocolError(f"the record on {where} is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"the record on {where} is no JSON: {error}", _MEND) from error
     if not isinstance(value, dict):
-        raise ProtocolError(f"the record on {where} is no JSON object")
+        raise ProtocolError(f"the record on {where} is no JSON object", _MEND)
     return value
 
 

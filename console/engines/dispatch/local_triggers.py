@@ -14,7 +14,7 @@ from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition
 from console.engines.dispatch.local import LOCAL_KIND, AnnotationStore, Declarations, LocalTrigger, read_local
 from console.engines.dispatch.many import Lists, Name
-from console.engines.dispatch.resources import trigger_view
+from console.engines.dispatch.resources import applier_key, trigger_ref
 from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRef, Verdict
 from console.engines.ports.applier import (
     APPLICATIONS,
@@ -41,9 +41,9 @@ async def foreign_holder(objects: Objects, kind: str, applier: ObjectName) -> st
     except NotServed:
         return ""
     for obj in triggers:
-        view = trigger_view({**obj, "kind": trigger_kind.kind})
-        if view.key.ref == applier:
-            return str(view.ref)
+        named = {**obj, "kind": trigger_kind.kind}
+        if applier_key(named).ref == applier:
+            return str(trigger_ref(named))
     return ""
 
 

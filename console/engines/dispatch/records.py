@@ -14,6 +14,7 @@ from console.engines.dispatch.constants import point
 from console.engines.dispatch.types import Operation, TriggerRecord, TriggerStatus
 from console.errors import ProtocolError
 
+_MEND = "Put status.operation right, or remove it when no apply runs there."
 _WIRE_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Operation))
 
 
@@ -55,8 +56,8 @@ def later(first: TriggerStatus, second: TriggerStatus) -> TriggerStatus:
     )
 
 
-def read_operation(value: Any, where: str) -> Operation | None:
-    """An operation as stored; None for none.
+def read_operation(value: Any, where: str, hint: str = _MEND) -> Operation | None:
+    """An operation as stored; None for none. ``hint``: how it is put right.
 
     :raises ProtocolError: what is there is no record. Nothing may start over a record that can't be understood.
     """
@@ -65,7 +66,7 @@ def read_operation(value: Any, where: str) -> Operation | None:
     try:
         return msgspec.convert(value, Operation)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"the operation recorded on {where} cannot be understood: {error}") from error
+        raise ProtocolError(f"the operation recorded on {where} cannot be understood: {error}", hint) from error
 
 
 def write_operation(operation: Operation, stored: Any = None) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from console.engines.dispatch.admission import Admission, admit
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, ConditionReason
 from console.engines.dispatch.judgement import Judgement, Reference, ReferenceState, judge_binding
@@ -13,12 +15,15 @@ from console.engines.dispatch.resources import (
     naming_targets,
     same_applier,
     target_view,
+    trigger_ref,
     trigger_view,
 )
 from console.engines.dispatch.types import Binding, Source, TriggerRef
 from console.engines.ports.applier import CLUSTER_PROVIDERS, GIT_PROVIDERS, GIT_TARGETS, JsonObject, Objects
-from console.errors import NotFound
+from console.errors import NotFound, ProtocolError
 from console.kit.dig import text
+
+_log = logging.getLogger(__name__)
 
 
 class References:
@@ -37,8 +42,21 @@ class References:
         return trigger_view(_with_kind(obj, ref.kind))
 
     async def triggers(self, kind: str) -> list[TriggerView]:
-        """All triggers of a kind, in all namespaces."""
-        return [trigger_view(_with_kind(obj, kind)) for obj in await self._control.list(TRIGGER_KINDS[kind])]
+        """All triggers of a kind, in all namespaces, whose record can be understood.
+
+        One that can't be must not stop what the others need; whoever asks about it alone, or about its applier, is told.
+        """
+        found = []
+        for obj in await self.objects(kind):
+            try:
+                found.append(trigger_view(obj))
+            except ProtocolError as error:
+                _log.warning("%s is left alone: %s", trigger_ref(obj), error)
+        return found
+
+    async def objects(self, kind: str) -> list[JsonObject]:
+        """All triggers of a kind, in all namespaces, as they are stored."""
+        return [_with_kind(obj, kind) for obj in await self._control.list(TRIGGER_KINDS[kind])]
 
     async def naming_targets(self, trigger: TriggerRef) -> list[TargetView]:
         """The targets that name it, by name."""
@@ -46,9 +64,9 @@ class References:
         return naming_targets([target_view(obj) for obj in found], trigger)
 
     async def triggers_of_applier(self, trigger: TriggerView) -> list[TriggerView]:
-        """All other triggers that drive the same applier."""
-        found = await self.triggers(trigger.ref.kind)
-        return [other for other in found if same_applier(trigger, other) and other.ref.uid != trigger.ref.uid]
+        """All other triggers that drive the same applier. :raises ProtocolError: the record of one can't be understood."""
+        found = [trigger_view(obj) for obj in await self.objects(trigger.ref.kind) if same_applier(trigger, obj)]
+        return [other for other in found if other.ref.uid != trigger.ref.uid]
 
     async def binding(self, target: TargetView) -> Binding | None:
         """What a target writes; None when its GitProvider does not exist."""

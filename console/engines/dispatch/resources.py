@@ -18,7 +18,7 @@ from console.engines.ports.applier import (
     ApiKind,
     JsonObject,
 )
-from console.kit.dig import dig, number, text
+from console.kit.dig import dig, mapping, number, text
 
 _APPLIERS = {FLUX_TRIGGERS.kind: ("kustomizationRef", KUSTOMIZATIONS), ARGOCD_TRIGGERS.kind: ("applicationRef", APPLICATIONS)}
 TRIGGER_KINDS: dict[str, ApiKind] = {kind.kind: kind for kind in (FLUX_TRIGGERS, ARGOCD_TRIGGERS)}
@@ -65,18 +65,29 @@ def trigger_record(obj: JsonObject) -> TriggerRecord:
     return TriggerRecord(operation=operation, repair_pending=dig(obj, "status", "repairPending") is True)
 
 
+def trigger_ref(obj: JsonObject) -> TriggerRef:
+    """Which trigger an object is; its kind must be one of the two."""
+    return TriggerRef(
+        obj["kind"], text(obj, "metadata", "namespace"), text(obj, "metadata", "name"), text(obj, "metadata", "uid")
+    )
+
+
+def applier_key(obj: JsonObject) -> ApplierKey:
+    """What a trigger drives, whatever its record says; its kind must be one of the two."""
+    reference, applier = _APPLIERS[obj["kind"]]
+    return ApplierKey(
+        text(obj, "spec", "clusterProviderRef", "name") or DEFAULT_CLUSTER,
+        applier.kind,
+        text(obj, "spec", reference, "namespace") or text(obj, "metadata", "namespace"),
+        text(obj, "spec", reference, "name"),
+    )
+
+
 def trigger_view(obj: JsonObject) -> TriggerView:
     """Read a trigger; its kind must be one of the two. :raises ProtocolError: as :func:`trigger_record`."""
-    namespace = text(obj, "metadata", "namespace")
-    reference, applier = _APPLIERS[obj["kind"]]
     return TriggerView(
-        ref=TriggerRef(obj["kind"], namespace, text(obj, "metadata", "name"), text(obj, "metadata", "uid")),
-        key=ApplierKey(
-            text(obj, "spec", "clusterProviderRef", "name") or DEFAULT_CLUSTER,
-            applier.kind,
-            text(obj, "spec", reference, "namespace") or namespace,
-            text(obj, "spec", reference, "name"),
-        ),
+        ref=trigger_ref(obj),
+        key=applier_key(obj),
         created=text(obj, "metadata", "creationTimestamp"),
         generation=number(obj, "metadata", "generation"),
         deleting=text(obj, "metadata", "deletionTimestamp") != "",
@@ -89,12 +100,12 @@ def trigger_view(obj: JsonObject) -> TriggerView:
 
 
 def _published_source(obj: JsonObject) -> Source | None:
-    source = dig(obj, "status", "source")
+    source = mapping(obj, "status", "source")
     if not source:
         return None
-    repository = source.get("gitRepository")
-    name = ObjectName(repository.get("namespace", ""), repository.get("name", "")) if repository else None
-    return Source(source.get("url", ""), source.get("revision", ""), name)
+    repository = mapping(source, "gitRepository")
+    name = ObjectName(text(repository, "namespace"), text(repository, "name")) if repository else None
+    return Source(text(source, "url"), text(source, "revision"), name)
 
 
 def target_view(obj: JsonObject) -> TargetView:
@@ -130,9 +141,9 @@ def naming_targets(targets: Iterable[TargetView], trigger: TriggerRef) -> list[T
     )
 
 
-def same_applier(one: TriggerView, other: TriggerView) -> bool:
-    """Whether two triggers drive one applier. Two names of one physical cluster are two clusters here."""
-    return one.ref.kind == other.ref.kind and one.key == other.key
+def same_applier(one: TriggerView, other: JsonObject) -> bool:
+    """Whether another trigger's object drives the applier too. Two names of one physical cluster are two clusters here."""
+    return one.ref.kind == other.get("kind") and one.key == applier_key(other)
 
 
 def first_in_line(candidates: Iterable[TriggerView]) -> TriggerView | None:

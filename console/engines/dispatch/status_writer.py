@@ -179,7 +179,9 @@ class StatusWriter:
             _require_free(trigger, stored, operation)
             record = msgspec.structs.replace(stored.record, operation=operation)
             memory = self._previous.setdefault(trigger.key, {})
-            memory.setdefault(operation.token, stored.record.operation)
+            if not operation.same_as(stored.record.operation):
+                # What is replaced may have changed since the try before.
+                memory[operation.token] = stored.record.operation
             try:
                 written = await self._store.write(trigger, stored, record)
             except Conflict:
