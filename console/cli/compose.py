@@ -127,7 +127,7 @@ async def opened(
             world, found_by = await _demo_world(stack)
             env = {**{key: value for key, value in env.items() if key not in _REAL}, **found_by}
             commits = world.repositories
-            fleet = load_fleet(options.fleet, required=True) if options.fleet else _demo_fleet()
+            fleet = load_fleet(options.fleet, required=True) if options.fleet else demo_fleet()
             targets, guests = discover(env, fleet).targets, _demo_guests()
             # What is done to a world that ends with this process does not belong into the journal of the real one.
             state = Path(
@@ -171,7 +171,8 @@ def _demo_guests() -> tuple[Guest, ...]:
     return (Rehearsal("harbour"),)
 
 
-def _demo_fleet() -> Fleet:
+def demo_fleet() -> Fleet:
+    """What the fleet file of the demo says."""
     return parse_fleet(DEMO_FLEET, Path("demo fleet"))
 
 

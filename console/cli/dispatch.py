@@ -8,18 +8,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from console.cli.command import Command, Options, Outside, UsageError
+from console.cli.command import Command, Options, Outside
 from console.cli.exits import Exit
 from console.cli.run import confirm_arguments
-from console.config import paths
-from console.config.fleet import Fleet, load_fleet
-from console.config.problems import nearest
-from console.config.triggers import TriggerEntry
+from console.cli.triggers import COMMIT_HELP, entry_of, trigger_argument
 
 
 def _apply_arguments(parser: argparse.ArgumentParser) -> None:
     _trigger_arguments(parser)
-    parser.add_argument("--commit", metavar="SHA", default="", help="the full hash (default: what the source has now)")
+    parser.add_argument("--commit", metavar="SHA", default="", help=COMMIT_HELP)
     parser.add_argument(
         "--because",
         choices=("CatchUp", "ForeignCommit", "Refusal", "Repair"),
@@ -36,30 +33,22 @@ def _hold_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _trigger_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trigger", metavar="TRIGGER", help="its name in the fleet file")
+    trigger_argument(parser)
     confirm_arguments(parser)
-
-
-def _entry(options: Options, outside: Outside) -> TriggerEntry:
-    file = options.fleet or paths.fleet_file(outside.env)
-    fleet: Fleet = load_fleet(file, required=options.fleet is not None)
-    known = {entry.name: entry for entry in fleet.triggers}
-    if options.trigger in known:
-        return known[options.trigger]
-    near = nearest(options.trigger, known)
-    hint = f"Did you mean {near}?" if near else f"Declare it under triggers in {file}."
-    raise UsageError(f"There is no trigger {options.trigger}.", hint)
 
 
 async def _carry_out(options: Options, outside: Outside, verb: str, arguments: dict[str, str]) -> Exit:
     from console.cli.carrying_out import carry_out
     from console.cli.compose import opened
     from console.cli.intents import find
+    from console.cli.triggers import commit_of
     from console.model.plan import Intent
 
-    entry = _entry(options, outside)
+    entry = entry_of(options, outside)
     async with opened(options, outside.env, connect=[entry.connection]) as at:
         targets = await find(at, entry.connection, [(entry.applier_kind, entry.namespace, entry.object)], options.timeout)
+        if arguments.get("commit"):
+            arguments = {**arguments, "commit": await commit_of(at.runtime, targets[0], arguments["commit"])}
         given = {key: value for key, value in arguments.items() if value}
         plan = await at.runtime.commands.plan(Intent(verb=verb, targets=targets, arguments=given, reason=options.why))
         return await carry_out(at.runtime, plan, options, outside)

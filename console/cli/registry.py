@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.cli import completion, demo, describe, dispatch, doctor, get, journal, plan, run, undo
+from console.cli import completion, demo, describe, diff, dispatch, doctor, get, journal, plan, run, undo
 from console.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -11,6 +11,7 @@ COMMANDS: tuple[Command, ...] = (
     plan.COMMAND,
     run.COMMAND,
     undo.COMMAND,
+    diff.COMMAND,
     dispatch.APPLY,
     dispatch.HOLD,
     dispatch.RELEASE,
