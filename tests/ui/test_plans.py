@@ -13,7 +13,8 @@ from console.model.refs import Ref
 from console.runtime.refusals import MovedOn
 from console.ui.plan_text import question
 from console.ui.screens import plan as plan_module
-from console.ui.screens.dialogs import AskScreen, ChooseScreen, QuitScreen
+from console.ui.screens.ask import AskScreen
+from console.ui.screens.dialogs import ChooseScreen, QuitScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
 from console.ui.widgets.bar import Bar, Note

@@ -16,7 +16,8 @@ from console.model.resource import Resource
 from console.ui import verbs
 from console.ui.command_line import minutes
 from console.ui.screens.apply import ApplyScreen, Chosen
-from console.ui.screens.dialogs import AskScreen, ChooseScreen
+from console.ui.screens.ask import AskScreen
+from console.ui.screens.dialogs import ChooseScreen
 from console.ui.screens.operation import OperationScreen
 from console.ui.screens.plan import PlanScreen
 
@@ -88,14 +89,29 @@ class Changing:
     def ask(self, verb: str, given: dict[str, str] | None = None) -> None:
         """Ask what the verb needs to know, then plan it. The subjects are taken now and never looked up again."""
         subjects = self._screen.subjects
-        fields = verbs.FIELDS.get(verb, ())
-        if verb == "apply" and given is None and len(subjects) == 1 and subjects[0].kind in TRIGGER_KINDS:
+        kind, one = subjects[0].kind, len(subjects) == 1
+        if verb == "apply" and given is None and one and kind in TRIGGER_KINDS:
             self._ask_commit(subjects)
-            return
-        if given is not None or not fields:
+        elif given is not None or not verbs.fields(kind, verb):
             self._plan(verb, subjects, given or {})
-            return
+        elif one and verbs.needs_live(kind, verb):
+            work = self._ask_live(verb, subjects)
+            self._screen.run_worker(work, group="plan", exclusive=True, exit_on_error=False, description="the questions")
+        else:
+            self._put_questions(verb, subjects, verbs.fields(kind, verb))
 
+    async def _ask_live(self, verb: str, subjects: tuple[Ref, ...]) -> None:
+        """What can be chosen is read from the object itself; where it can't be, it is typed."""
+        screen = self._screen
+        try:
+            raw = await screen.runtime.raw(subjects[0])
+        except QuarterdeckError as error:
+            screen.say(error.sentence(), "warn")
+            raw = None
+        if screen.app.screen is screen:
+            self._put_questions(verb, subjects, verbs.fields(subjects[0].kind, verb, raw))
+
+    def _put_questions(self, verb: str, subjects: tuple[Ref, ...], fields: tuple[verbs.Field, ...]) -> None:
         def answered(answers: dict[str, str] | None) -> None:
             if answers is not None:
                 self._plan(verb, subjects, answers)
@@ -157,6 +173,33 @@ class Changing:
         screen.say("")
         if screen.app.screen is not screen:
             return
+        if plan.instead is not None and not only_look:
+            self._offer_instead(plan, note)
+        else:
+            self._open(plan, only_look, note)
+
+    def _offer_instead(self, plan: Plan, note: str) -> None:
+        """Before a plan with a better one to be done first, that one is a key away."""
+        better, wanted = plan.instead, plan.intent
+        if better is None:
+            return
+        about = wanted.targets[0].path if len(wanted.targets) == 1 else f"{len(wanted.targets)} objects"
+        choices = [
+            ("instead", f"{verbs.title(better.verb)} first", True),
+            ("wanted", f"{verbs.title(wanted.verb)} all the same", True),
+        ]
+
+        def chosen(answer: str | None) -> None:
+            if answer == "instead":
+                self._show_plan(lambda: self._screen.runtime.commands.plan(better))
+            elif answer == "wanted":
+                self._open(plan, False, note)
+
+        said = "\n".join((f"{verbs.title(wanted.verb)}: {about}", "", *plan.effects))
+        self._screen.app.push_screen(ChooseScreen(said, choices), chosen)
+
+    def _open(self, plan: Plan, only_look: bool, note: str) -> None:
+        screen = self._screen
         arming = screen.runtime.commands.arming
         name = plan.intent.connection
 

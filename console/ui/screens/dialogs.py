@@ -1,4 +1,4 @@
-"""Small dialogs: all keys, a choice from a list, questions before a plan, leaving while operations run."""
+"""Small dialogs: all keys, a choice from a list, leaving while operations run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
 from console.ui.actions import GROUPS, Registry, show_key
 from console.ui.text import Line, Part, line, width
-from console.ui.verbs import Field
 from console.ui.widgets.bar import Bar
 from console.ui.widgets.text_pane import TextPane
 
@@ -151,58 +150,6 @@ class ChooseScreen(ModalScreen[str]):
     def action_up(self) -> None:
         """One up."""
         self.query_one(OptionList).action_cursor_up()
-
-
-class AskScreen(ModalScreen[dict[str, str] | None]):
-    """Questions before a plan is made; dismissed with the answers, or None. Answers only go into the plan, nothing runs."""
-
-    BINDINGS: ClassVar[list[BindingType]] = _LEAVE
-
-    def __init__(self, title: str, fields: Sequence[Field]) -> None:
-        super().__init__()
-        self._title = title
-        self._fields = fields
-
-    def compose(self) -> ComposeResult:
-        """One input for each question."""
-        with Vertical(id="box", classes="small"):
-            yield Static(self._title, markup=False, classes="title")
-            for field in self._fields:
-                yield Static(field.question, markup=False, classes="question")
-                yield Input(id=f"field-{field.name}", compact=True)
-            with Horizontal(id="confirm"):
-                yield Button("Esc  cancel", id="cancel", compact=True)
-                yield Button("Enter  show the plan", id="run", compact=True)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes to the next question, and from the last one to the plan."""
-        event.stop()
-        inputs = list(self.query(Input))
-        at = inputs.index(event.input)
-        if at + 1 < len(inputs):
-            inputs[at + 1].focus()
-        else:
-            self._answer()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Cancel or go on."""
-        event.stop()
-        if event.button.id == "cancel":
-            self.dismiss(None)
-        else:
-            self._answer()
-
-    def action_leave(self) -> None:
-        """Give up."""
-        self.dismiss(None)
-
-    def _answer(self) -> None:
-        answers = {field.name: self.query_one(f"#field-{field.name}", Input).value.strip() for field in self._fields}
-        missing = next((field for field in self._fields if field.required and not answers[field.name]), None)
-        if missing is not None:
-            self.query_one(f"#field-{missing.name}", Input).focus()
-            return
-        self.dismiss({name: value for name, value in answers.items() if value})
 
 
 class QuitScreen(ModalScreen[bool]):
