@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.bench.beside_clis import beside_clis
 from tests.bench.dispatching import dispatching
 from tests.bench.figures import Bench
 from tests.bench.journaling import journaling
@@ -22,5 +23,6 @@ BENCHES = (
     Bench("reading", "lists and watches: pods and events a second, demo and real API server; decoding alone", reading),
     Bench("journal", "operations a second, each durable before its call", journaling),
     Bench("dispatch", "decision to request, calls at rest, polls, recovery, by the number of local triggers", dispatching),
+    Bench("clis", "a pushed commit applied: ours, and by the flux command line, on real controllers", beside_clis),
     Bench("peers", "k9s beside us on the same server", peers),
 )
