@@ -44,6 +44,8 @@ from console.runtime.live_objects import OneCluster
 LOCAL_MANAGER = LOCAL_HOLDER
 LEASE = ObjectName("gitops-reverser-system", "gitops-reverser")
 RENEW_SECONDS = 4.0
+AGAIN_SECONDS = 10.0
+"""Before records that could not be read are tried again."""
 
 
 class JournalLog:
@@ -141,6 +143,7 @@ class ClusterEngine:
         self._lease_turn = asyncio.Semaphore(1)
         self._wake = Wakeable()
         self._round_due = Wakeable()
+        self._recovered = asyncio.Event()
         self._supervisor = Supervisor()
 
     def _leads(self) -> bool:
@@ -152,6 +155,7 @@ class ClusterEngine:
         for writer in self._writers:
             writer.start()
         self.dispatcher.start()
+        self._supervisor.spawn(f"recovery on {self.name}", self._recover)
         self._supervisor.keep(f"holds on {self.name}", self._keep_holds)
         self._supervisor.keep(f"lease on {self.name}", self._renew)
         self._supervisor.keep(f"triggers of {self.name}", self._lead)
@@ -230,23 +234,31 @@ class ClusterEngine:
             await self.leadership.resign()
 
     async def _keep_holds(self) -> None:
-        """Recover once, then keep what is held suspended, whoever resumes it."""
-        await self._recover_local()
+        """Keep what is held suspended, whoever resumes it; what an earlier process left is followed before it is judged."""
+        await self._recovered.wait()
         await self._holds.run()
 
-    async def _recover_local(self) -> None:
-        while True:
-            found, unread = await self.local.in_flight()
-            for trigger, operation in found:
-                if not self.dispatcher.following(trigger.ref, operation.token):
-                    targets = (TargetRef(trigger.namespace, trigger.name),)
-                    self.operations[trigger.ref.key] = operation
-                    self.request(
-                        trigger.ref, trigger.key, trigger.binding, operation.commit, operation.reason, targets, operation
-                    )
-            if not unread:
-                return
-            await asyncio.sleep(SOON_SECONDS)
+    async def _recover(self) -> None:
+        """Follow what earlier processes left. What can't be read yet is tried again, beside the holds: one record that nobody
+        understands must not leave all others without their keeper."""
+        try:
+            while await self._recover_local():
+                self._recovered.set()
+                await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            self._recovered.set()
+
+    async def _recover_local(self) -> bool:
+        """Follow what is in flight and not followed; returns whether some records could not be read."""
+        found, unread = await self.local.in_flight()
+        for trigger, operation in found:
+            known = self.operations.get(trigger.ref.key)
+            if self.dispatcher.following(trigger.ref, operation.token) or (known and operation.same_as(known)):
+                continue
+            targets = (TargetRef(trigger.namespace, trigger.name),)
+            self.operations[trigger.ref.key] = operation
+            self.request(trigger.ref, trigger.key, trigger.binding, operation.commit, operation.reason, targets, operation)
+        return bool(unread)
 
     async def _renew(self) -> None:
         """Renew the Lease while it is ours. By itself: a round over many triggers may take longer than a Lease lasts."""
@@ -265,21 +277,21 @@ class ClusterEngine:
 
     async def _lead(self) -> None:
         """While the Lease is ours: recover and reconcile the custom triggers."""
-        recovered = False
-        next_round = 0.0
+        recovered, next_round = 0, 0.0
         loop = asyncio.get_running_loop()
         while True:
             # Renewals wake it, so the lead is not noticed late; and what a watch shows does.
             await self._round_due.sleep(KEEP_SECONDS)
             noticed, self._noticed = self._noticed, set()
             if not self.leadership.held:
-                recovered, next_round = False, 0.0
-                self._rounds.forget()
                 continue
             try:
-                if not recovered:
+                if recovered != (term := self.leadership.term):
+                    # Also after a lapse that was too short to be noticed here: whoever followed something has noticed it.
+                    next_round = 0.0
+                    self._rounds.forget()
                     self._recover_custom(await self._rounds.views())
-                    recovered = True
+                    recovered = term
                 if loop.time() >= next_round:
                     next_round = loop.time() + KEEP_SECONDS
                     await self._rounds.round()
@@ -291,9 +303,10 @@ class ClusterEngine:
     def _recover_custom(self, views: list[TriggerView]) -> None:
         for view in views:
             operation = view.record.operation
-            if operation is None or not operation.in_flight or view.source is None:
+            if operation is None or not operation.in_flight or self.dispatcher.following(view.ref, operation.token):
                 continue
-            binding = Binding(view.source.url, view.source.revision)
+            # Nothing is asked any more, so what it was asked for need not be known.
+            binding = Binding(view.source.url, view.source.revision) if view.source else Binding("", "")
             self.operations[view.ref.key] = operation
             self.request(view.ref, view.key, binding, operation.commit, operation.reason, (), operation)
 

@@ -22,7 +22,7 @@ class ClusterClients:
         self._clusters = clusters
         self._clock = clock
         self._tokens = tokens
-        self._timing = timing or Timing()
+        self.timing = timing or Timing()
         self._manager = manager
 
     async def client(self, key: ApplierKey) -> ApplierClient:
@@ -36,11 +36,11 @@ class ClusterClients:
     async def flux(self, cluster: str) -> FluxClient:
         """The Flux client of a cluster."""
         objects = await self._clusters.objects(cluster)
-        return FluxClient(objects, self._clock, self._tokens, self._timing, self._manager)
+        return FluxClient(objects, self._clock, self._tokens, self.timing, self._manager)
 
     async def argo(self, cluster: str) -> ArgoClient:
         """The Argo CD client of a cluster."""
-        return ArgoClient(await self._clusters.objects(cluster), self._clock, self._timing, self._manager)
+        return ArgoClient(await self._clusters.objects(cluster), self._clock, self.timing, self._manager)
 
     async def prefetch(self, key: ApplierKey, source: ObjectName, commit: str) -> None:
         """Ask the source of a Kustomization to fetch; other appliers have nothing to fetch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -64,6 +65,7 @@ class LocalTriggers:
         self._clients = clients
         self._declarations = declarations
         self._store = store
+        self._met: dict[TriggerRef, tuple[str, float]] = {}
         self._lists = {kind.kind: Lists() for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
     async def validate(self, trigger: LocalTrigger) -> Verdict:
@@ -176,12 +178,28 @@ class LocalTriggers:
         if not record.holding:
             return Kept(Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False, stored.version)
         flux = await self._clients.flux(trigger.cluster)
-        applying = followed(following, trigger.ref, record.operation)
+        applying = followed(following, trigger.ref, record.operation) or self._anothers(trigger.ref, record.operation)
         if not applying and read_suspension(stored.document, flux.manager).complete:
             return Kept(Condition("True", ConditionReason.SUSPENDED), False, stored.version)
         condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=False)
         # What a second read found complete has another version than the first: the next look settles it.
         return Kept(condition, again, "")
+
+    def _anothers(self, trigger: TriggerRef, operation: Operation | None) -> bool:
+        """Whether an operation in flight that nobody here follows may be followed by another console.
+
+        Suspending would spoil it: nothing would run. A console that died leaves it as it is, so it gets the time that an
+        operation has before it is unresolved, by our own count: clocks of two machines differ.
+        """
+        if operation is None or not operation.in_flight:
+            self._met.pop(trigger.key, None)
+            return False
+        now = asyncio.get_running_loop().time()
+        token, since = self._met.get(trigger.key, ("", now))
+        if token != operation.token:
+            since = now
+        self._met[trigger.key] = (operation.token, since)
+        return now - since < self._clients.timing.unresolved_after
 
     async def release(self, trigger: LocalTrigger) -> str:
         """Hand a Kustomization back; returns the manager that still keeps it suspended, empty when it is resumed.

@@ -7,6 +7,7 @@ there are local triggers only.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -85,11 +86,19 @@ class Leadership:
         self._seconds = seconds
         self._margin = timedelta(seconds=margin)
         self._until: datetime | None = None
+        self._until_loop = 0.0
+        self.term = 0
+        """Counts the leads: between two of them others may have led, and nothing of ours was followed."""
 
     @property
     def held(self) -> bool:
-        """Whether we may still act as the elected engine."""
-        return self._until is not None and self._clock.now() < self._until - self._margin
+        """Whether we may still act as the elected engine.
+
+        Both clocks must say so: the machine's may be set back while we hold it, the loop's stands still in a machine asleep.
+        """
+        if self._until is None or self._clock.now() >= self._until - self._margin:
+            return False
+        return asyncio.get_running_loop().time() < self._until_loop - self._margin.total_seconds()
 
     async def mode(self) -> Mode:
         """The present mode, by fresh reads. Claims nothing.
@@ -110,7 +119,7 @@ class Leadership:
 
         :raises QuarterdeckError: it is not known whether the write was made; :attr:`held` goes by the last one that was.
         """
-        now = self._clock.now()
+        now, began = self._clock.now(), asyncio.get_running_loop().time()
         lease = await self._read()
         if lease_holder(lease, now) not in ("", self._identity):
             self._until = None
@@ -131,7 +140,9 @@ class Leadership:
         except Conflict:
             self._until = None
             return False
-        self._until = now + timedelta(seconds=self._seconds)
+        if not self.held:
+            self.term += 1
+        self._until, self._until_loop = now + timedelta(seconds=self._seconds), began + self._seconds
         return True
 
     async def resign(self) -> None:
