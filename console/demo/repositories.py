@@ -20,7 +20,7 @@ from console.errors import NotFound
 from console.model.commits import CommitInfo
 
 _OWNER = "kustomize.toolkit.fluxcd.io/name"
-_AUTHORS = ("Ana Prieto", "Jonas Weber", "Mei Tanaka", "Sam Okafor")
+_AUTHORS = ("storefront team", "platform team", "release bot", "dependency bot")
 _PAST = (
     "Pin every image to a release",
     "Ask for 100m CPU, not 50m",
