@@ -42,13 +42,15 @@ def condition_of(obj: JsonObject, kind: str) -> JsonObject:
 class RealFlux:
     """A Kustomization ``shop`` of its own on real controllers; satisfies ``FluxWorld``."""
 
-    def __init__(self, lab: FluxLab, client: KubernetesClient, cli: FluxCli | None = None) -> None:
+    def __init__(
+        self, lab: FluxLab, client: KubernetesClient, cli: FluxCli | None = None, timing: Timing | None = None
+    ) -> None:
         self.lab = lab
         self.cli = cli
         self.objects: Objects = ClusterObjects(client)
         self.clock = SystemClock()
         self.tokens = Tokens(self.clock)
-        self.timing = Timing(poll_interval=0.5)
+        self.timing = timing or Timing(poll_interval=0.5)
         self.client = FluxClient(self.objects, self.clock, self.tokens, self.timing)
         self.name = ObjectName(lab.kube.namespace(), "shop")
         self.binding = Binding("https://git.example.test/team/shop.git", "main")
@@ -70,15 +72,15 @@ class RealFlux:
         if broken:
             tree["shop/kustomization.yaml"] = BROKEN
         if slow:
-            tree["shop/gate.yaml"] = yaml.safe_dump(self._gate)
+            tree["shop/gate.yaml"] = yaml.safe_dump(self._gate(commit))
         await asyncio.to_thread(self.lab.publish, namespace, "shop", tree, commit)
         return commit
 
-    @property
-    def _gate(self) -> Object:
+    def _gate(self, commit: str = "") -> Object:
         labels = {"app": GATE}
         container = {"name": "one", "image": "example.test/nothing"}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        # Each commit changes it, so that none finds it healthy already.
+        template = {"metadata": {"labels": labels, "annotations": {"commit": commit}}, "spec": {"containers": [container]}}
         return {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -97,7 +99,7 @@ class RealFlux:
             ),
         ]
         status = {**counts, "observedGeneration": live["metadata"]["generation"], "conditions": told}
-        await asyncio.to_thread(self.lab.kube.client.set_status, {**self._gate, "status": status})
+        await asyncio.to_thread(self.lab.kube.client.set_status, {**self._gate(), "status": status})
 
     async def checking(self) -> JsonObject:
         """Wait until the controller waits for the health of a slow commit."""
@@ -194,12 +196,12 @@ class RealFlux:
 
 
 @asynccontextmanager
-async def real_flux(lab: FluxLab, cli: FluxCli | None = None) -> AsyncIterator[RealFlux]:
+async def real_flux(lab: FluxLab, cli: FluxCli | None = None, timing: Timing | None = None) -> AsyncIterator[RealFlux]:
     """A Kustomization to be; `begin` makes it."""
     kube = lab.kube
     headers = (("Authorization", f"Bearer {kube.token()}"),)
     client = KubernetesClient(Endpoint(base_url=kube.url, ca=str(kube.authority), headers=headers))
     try:
-        yield RealFlux(lab, client, cli)
+        yield RealFlux(lab, client, cli, timing)
     finally:
         await client.close()

@@ -125,7 +125,20 @@ def _after_suspend(obj: JsonObject, started: Started, slack: float, seen: bool) 
     verdict = started.verdict or apply_verdict(obj, started, slack, final=True)
     assert verdict is not None
     revision = text(obj, "status", "lastAppliedRevision") or verdict.applied_revision
-    return Step(Progress(verdict.outcome, verdict.message, revision, started.suspend_token), seen=seen, verdict=verdict)
+    message = "; ".join(filter(None, (verdict.message, _after_it(obj, started.verdict))))
+    return Step(Progress(verdict.outcome, message, revision, started.suspend_token), seen=seen, verdict=verdict)
+
+
+def _after_it(obj: JsonObject, verdict: Progress | None) -> str:
+    """What a pass that began after the verdict was read, and before the suspend, did to the cluster; empty when none did."""
+    if verdict is None:
+        return ""
+    applied, attempted = text(obj, "status", "lastAppliedRevision"), text(obj, "status", "lastAttemptedRevision")
+    if applied and applied != verdict.applied_revision:
+        return f"{applied} was applied after it, before it was suspended again"
+    if verdict.outcome is Outcome.SUCCEEDED and attempted and attempted != applied and not verdict.message:
+        return f"{attempted} was attempted after it, before it was suspended again"
+    return ""
 
 
 def _settling(suspend_token: str) -> Progress:

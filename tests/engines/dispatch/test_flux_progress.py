@@ -94,6 +94,29 @@ async def test_another_commit_that_was_applied_is_named() -> None:
         assert ended.message == f"main@sha1:{D} was applied instead of {C}"
 
 
+@pytest.mark.scenario("dispatch:P7")
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [({"lastAppliedRevision": f"main@sha1:{D}"}, "applied"), ({}, "attempted")],
+    ids=["applied", "attempted"],
+)
+async def test_what_a_pass_did_between_the_verdict_and_the_suspend_is_told(status: dict[str, str], told: str) -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        await handled(world, "T")
+        revision = f"main@sha1:{D}"
+
+        def next_pass() -> None:
+            world.kustomization_status(lastAttemptedRevision=revision, **status)
+
+        world.api.before("apply", KUSTOMIZATIONS, next_pass)
+        ended = await to_the_end(world, started)
+        assert (ended.outcome, ended.message) == (
+            Outcome.SUCCEEDED,
+            f"{revision} was {told} after it, before it was suspended again",
+        )
+
+
 @pytest.mark.scenario("dispatch:P8")
 async def test_a_reconcile_that_follows_at_once_is_judged_after_the_suspend() -> None:
     async with simulated() as world:
