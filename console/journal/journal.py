@@ -21,12 +21,16 @@ from console.journal.reading import read_operations
 from console.journal.records import OperationRecord, Who
 from console.kit.masking import mask_text
 from console.kit.timing import Clock
-from console.model.operations import State
+from console.model.operations import State, StepView
 from console.model.plan import Plan
 
 _ANSWERED = (
     "UPDATE calls SET result = ?, seconds = ? WHERE rowid = (SELECT max(rowid) FROM calls WHERE operation = ? AND step = ?)"
 )
+
+
+def _masked(phase: StepView) -> StepView:
+    return msgspec.structs.replace(phase, detail=mask_text(phase.detail), waiting_for=mask_text(phase.waiting_for))
 
 
 class Journal:
@@ -150,9 +154,13 @@ class Journal:
 
         await self._database.write(work)
 
-    async def end(self, operation: str, state: State, message: str) -> None:
-        """Record how the operation ended; steps that never began are marked as skipped."""
+    async def end(self, operation: str, state: State, message: str, phases: tuple[StepView, ...] = ()) -> None:
+        """Record how the operation ended; steps that never began are marked as skipped.
+
+        :param phases: what its steps went through on the other side, for its timeline; each key begins with its step's.
+        """
         now = self._clock.now().timestamp()
+        views = msgspec.json.encode([_masked(phase) for phase in phases])
 
         def work(database: sqlite3.Connection) -> None:
             database.execute(
@@ -163,6 +171,8 @@ class Journal:
                 "UPDATE steps SET state = ? WHERE operation = ? AND state = ?",
                 (State.SKIPPED.value, operation, State.PENDING.value),
             )
+            if phases:
+                database.execute("INSERT OR REPLACE INTO phases (operation, views) VALUES (?, ?)", (operation, views))
 
         await self._database.write(work)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from console.errors import JournalError
 from console.journal.records import CallRecord, OperationRecord, StepRecord, Who
-from console.model.operations import State
+from console.model.operations import State, StepView
 from console.model.plan import Intent, Plan
 
 _COLUMNS = "id, plan, plan_hash, who, why, state, message, started, ended, undo, undo_of"
@@ -49,7 +49,12 @@ def read_operations(
         )
     }
     steps, calls = _steps(database, condition, values), _calls(database, condition, values)
-    return tuple(_operation(row, steps[row[0]], calls[row[0]], row[0] in undone) for row in rows)
+    phases = dict(
+        database.execute(
+            f"SELECT operation, views FROM phases WHERE operation IN (SELECT id FROM operations WHERE {condition})", values
+        )
+    )
+    return tuple(_operation(row, steps[row[0]], calls[row[0]], phases.get(row[0], b"[]"), row[0] in undone) for row in rows)
 
 
 def _steps(database: sqlite3.Connection, condition: str, values: list[Any]) -> defaultdict[str, list[StepRecord]]:
@@ -85,7 +90,9 @@ def _calls(database: sqlite3.Connection, condition: str, values: list[Any]) -> d
     return found
 
 
-def _operation(row: Sequence[Any], steps: list[StepRecord], calls: list[CallRecord], undone: bool) -> OperationRecord:
+def _operation(
+    row: Sequence[Any], steps: list[StepRecord], calls: list[CallRecord], phases: bytes, undone: bool
+) -> OperationRecord:
     identity, plan, plan_hash, who, why, state, message, started, ended, undo, undo_of = row
     try:
         return OperationRecord(
@@ -103,6 +110,7 @@ def _operation(row: Sequence[Any], steps: list[StepRecord], calls: list[CallReco
             undone=undone,
             steps=tuple(steps),
             calls=tuple(calls),
+            phases=msgspec.json.decode(phases, type=tuple[StepView, ...]),
         )
     except (msgspec.DecodeError, ValueError) as error:
         raise JournalError(f"Operation {identity} in the journal can't be read: {error}.") from error

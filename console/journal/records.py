@@ -48,7 +48,10 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation as journaled, with the whole plan that was confirmed."""
+    """An operation as journaled, with the whole plan that was confirmed.
+
+    ``phases`` are what steps went through on the other side, as they stood at the end; each key begins with its step's.
+    """
 
     id: str
     plan: Plan
@@ -64,6 +67,7 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
     undone: bool = False
     steps: tuple[StepRecord, ...] = ()
     calls: tuple[CallRecord, ...] = ()
+    phases: tuple[StepView, ...] = ()
 
     @property
     def target(self) -> Ref:
@@ -96,17 +100,21 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
             why=self.why,
             message=self.message,
             steps=tuple(
-                StepView(
-                    key=step.key,
-                    title=step.title,
-                    state=step.state,
-                    after=after.get(step.key, ()),
-                    started=step.started,
-                    ended=step.ended,
-                    attempts=step.attempts,
-                    detail=step.detail,
-                )
+                shown
                 for step in self.steps
+                for shown in (
+                    StepView(
+                        key=step.key,
+                        title=step.title,
+                        state=step.state,
+                        after=after.get(step.key, ()),
+                        started=step.started,
+                        ended=step.ended,
+                        attempts=step.attempts,
+                        detail=step.detail,
+                    ),
+                    *(phase for phase in self.phases if phase.key.startswith(f"{step.key}/")),
+                )
             ),
             undoable=self.undo is not None and self.state is State.SUCCEEDED and not self.undone,
             plan_hash=self.plan_hash,

@@ -63,6 +63,12 @@ MIGRATIONS = (
         PRIMARY KEY (token, applier)
     ) STRICT;
     """,
+    """
+    CREATE TABLE phases (
+        operation TEXT PRIMARY KEY REFERENCES operations (id) ON DELETE CASCADE,
+        views BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 
 

@@ -52,7 +52,10 @@ _HEALTH = {
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of an operation as it stands. ``depth`` indents; ``after`` names the steps it waits for."""
+    """One step of an operation as it stands. ``depth`` indents; ``after`` names the steps it waits for.
+
+    ``waiting_for`` is what it waits for now, ``ends`` what would end it whenever it runs: both go on from "when" or "for".
+    """
 
     key: str
     title: str
@@ -64,6 +67,7 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     detail: str = ""
     waiting_for: str = ""
+    ends: str = ""
 
 
 class Operation(Resource, frozen=True, kw_only=True):

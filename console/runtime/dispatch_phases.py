@@ -1,7 +1,7 @@
 """The phases of one apply, as steps under the one that asked for it. Pure: what the record and the applier say, read together.
 
-A Kustomization: fetch, resume, apply, health, suspend, record. An Application: wait, set, run (with its hooks), record. The
-record is the engine's and counts; the applier only tells where inside a phase its controller is.
+A Kustomization: fetch, resume, apply, health, suspend, record. An Application: wait, set, run (with its waves and hooks),
+record. The record is the engine's and counts; the applier only tells where inside a phase its controller is.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from console.engines.dispatch.constants import Outcome
 from console.engines.dispatch.types import Operation
 from console.kit.dig import flag, items, text
 from console.model.operations import State, StepView
-
-_OF_HOOK = {
-    "Running": State.RUNNING,
-    "Succeeded": State.SUCCEEDED,
-    "Failed": State.FAILED,
-    "Error": State.FAILED,
-    "Terminating": State.RUNNING,
-}
+from console.runtime.sync_waves import sync_waves, tally
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -38,14 +31,18 @@ class Seen(msgspec.Struct, frozen=True):
 def flux_phases(seen: Seen) -> tuple[StepView, ...]:
     """Those of a Kustomization."""
     checked = flag(seen.applier, "spec", "wait") or bool(items(seen.applier, "spec", "healthChecks"))
+    limit = text(seen.applier, "spec", "timeout")
+    over = f"{limit} is over" if limit else "its timeout is over"
     phases = {
-        "fetch": "Have the source fetch the commit",
-        "resume": "Resume, with the request",
-        "apply": "Apply the commit",
-        **({"health": "Wait until it is healthy"} if checked else {}),
-        "suspend": "Suspend again",
-        "record": "Record the end",
+        "fetch": ("Have the source fetch the commit", "the source has the commit, and everything was looked at once more"),
+        "resume": ("Resume, with the request", "kustomize-controller has taken the request"),
+        "apply": ("Apply the commit", "the controller's pass has ended"),
+        "health": ("Wait until it is healthy", f"what was applied is healthy, or {over}"),
+        "suspend": ("Suspend again", "the suspend is handled: then nothing runs any more"),
+        "record": ("Record the end", "the outcome is written where the trigger's record is"),
     }
+    if not checked:
+        del phases["health"]
     at, waits = _flux_now(seen, checked)
     failed = _flux_failed(seen, checked)
     return _steps(phases, at, waits, failed, seen.operation)
@@ -82,12 +79,12 @@ def _flux_failed(seen: Seen, checked: bool) -> str:
 
 
 def argo_phases(seen: Seen) -> tuple[StepView, ...]:
-    """Those of an Application, with the hooks of the sync under the phase in which it runs."""
+    """Those of an Application, with the waves and hooks of the sync under the phase in which it runs."""
     phases = {
-        "wait": "Wait for any sync of somebody else",
-        "set": "Set the operation",
-        "run": "Sync the commit",
-        "record": "Record the end",
+        "wait": ("Wait for any sync of somebody else", "no sync of somebody else runs"),
+        "set": ("Set the operation", "Argo CD has the operation in its status"),
+        "run": ("Sync the commit", "the last wave and the last hook have ended"),
+        "record": ("Record the end", "the outcome is written where the trigger's record is"),
     }
     operation = seen.operation
     at, waits = "wait", "a sync of somebody else to end, if there is one; then everything is looked at once more"
@@ -106,45 +103,26 @@ def argo_phases(seen: Seen) -> tuple[StepView, ...]:
     if not begun:
         return steps
     place = [step.key for step in steps].index("run") + 1
-    done, all_of = _tally(seen.applier)
+    done, all_of = tally(seen.applier)
     steps = tuple(
-        msgspec.structs.replace(step, detail=f"{done} of {all_of} objects") if step.key == "run" and all_of else step
+        msgspec.structs.replace(step, detail=step.detail or f"{done} of {all_of} objects")
+        if step.key == "run" and all_of
+        else step
         for step in steps
     )
-    return (*steps[:place], *_hooks(seen.applier), *steps[place:])
+    waves = sync_waves(seen.applier, running=operation is not None and not operation.outcome.complete)
+    return (*steps[:place], *waves, *steps[place:])
 
 
-def _results(applier: dict[str, Any]) -> list[Any]:
-    return items(applier, "status", "operationState", "syncResult", "resources")
-
-
-def _tally(applier: dict[str, Any]) -> tuple[int, int]:
-    """Objects of the sync that are done, and all; a sync lists those of later waves only when it comes to them."""
-    plain = [item for item in _results(applier) if not text(item, "hookType")]
-    return sum(text(item, "status") in ("Synced", "Pruned", "PruneSkipped") for item in plain), len(plain)
-
-
-def _hooks(applier: dict[str, Any]) -> tuple[StepView, ...]:
-    return tuple(
-        StepView(
-            key=f"run/{text(item, 'hookType')}/{text(item, 'kind')}/{text(item, 'namespace')}/{text(item, 'name')}",
-            title=f"{text(item, 'hookType')} hook {text(item, 'kind')} {text(item, 'name')}",
-            state=_OF_HOOK.get(text(item, "hookPhase"), State.PENDING),
-            depth=2,
-            detail=text(item, "message"),
-        )
-        for item in _results(applier)
-        if text(item, "hookType")
-    )
-
-
-def _steps(phases: dict[str, str], at: str, waits: str, failed: str, operation: Operation | None) -> tuple[StepView, ...]:
+def _steps(
+    phases: dict[str, tuple[str, str]], at: str, waits: str, failed: str, operation: Operation | None
+) -> tuple[StepView, ...]:
     """All before ``at`` are done, ``at`` runs, the rest is to come; with ``at`` "" all are done."""
     names = list(phases)
     now = names.index(at) if at else len(names)
     bad = names.index(failed) if failed else len(names)
     steps = []
-    for index, (key, title) in enumerate(phases.items()):
+    for index, (key, (title, ends)) in enumerate(phases.items()):
         state = State.SUCCEEDED if index < now else State.RUNNING if index == now else State.PENDING
         if key == failed:
             state = State.FAILED
@@ -152,7 +130,15 @@ def _steps(phases: dict[str, str], at: str, waits: str, failed: str, operation: 
             state = State.SKIPPED
         detail = operation.message if operation is not None and key == failed else ""
         steps.append(
-            StepView(key=key, title=title, state=state, depth=1, detail=detail, waiting_for=waits if key == at else "")
+            StepView(
+                key=key,
+                title=title,
+                state=state,
+                depth=1,
+                detail=detail,
+                waiting_for=waits if key == at else "",
+                ends=ends,
+            )
         )
     return tuple(steps)
 

@@ -60,7 +60,7 @@ class Execution:
             self._tracked.end(State.INTERRUPTED, error.sentence(), undoable=False)
             return State.INTERRUPTED
         try:
-            await self._journal.end(self._identity, state, message)
+            await self._journal.end(self._identity, state, message, self._tracked.phases_at_the_end(state))
         except JournalError as error:
             message = f"{message} (not recorded: {error.message})"
         self._tracked.end(state, message, undoable=self._plan.undo is not None)

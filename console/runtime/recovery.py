@@ -6,12 +6,14 @@ so. Only the holder of the journal's lease does this: an operation that another 
 
 from __future__ import annotations
 
+import msgspec
+
 from console.errors import JournalError, QuarterdeckError
 from console.journal.journal import Journal
 from console.journal.records import OperationRecord
-from console.model.operations import State
+from console.model.operations import State, StepView
 from console.model.plan import PlanStep
-from console.runtime.ports import Writes
+from console.runtime.ports import ShowsPhases, Writes
 
 
 async def unfinished(journal: Journal, connection: str) -> tuple[OperationRecord, ...]:
@@ -37,11 +39,22 @@ async def recover(journal: Journal, record: OperationRecord, backend: Writes) ->
         await journal.step_ended(record.id, step.key, state, detail, None)
         states.append(state)
     state, message = await _judge(states, record, backend)
-    await journal.end(record.id, state, message)
+    await journal.end(record.id, state, message, _phases(backend, record))
     ended = await journal.operations(ids=[record.id])
     if not ended:
         raise JournalError(f"Operation {record.id[:12]} is no longer in the journal.")
     return ended[0]
+
+
+def _phases(backend: Writes, record: OperationRecord) -> tuple[StepView, ...]:
+    """Where the steps are on the other side; nobody saw when they got there."""
+    if not isinstance(backend, ShowsPhases):
+        return ()
+    return tuple(
+        msgspec.structs.replace(phase, key=f"{step.key}/{phase.key}")
+        for step in record.plan.steps
+        for phase in backend.phases(step)
+    )
 
 
 async def _look(backend: Writes, step: PlanStep) -> tuple[State, str]:

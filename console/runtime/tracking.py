@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 
@@ -80,6 +81,11 @@ class Tracked:
         if tuple(steps) != self.operation.steps:
             self._set(steps=tuple(steps))
 
+    def phases_at_the_end(self, state: State) -> tuple[StepView, ...]:
+        """What steps went through, as it will stand once the operation has ended in ``state``: for the journal."""
+        now = self._clock.now()
+        return tuple(_at_the_end(step, state, now) for step in self.operation.steps if step.depth > 0)
+
     def waiting(self, what: str) -> None:
         """All writes are made; now the world has to do ``what``."""
         if self.operation.waiting_for != what:
@@ -87,7 +93,7 @@ class Tracked:
 
     def end(self, state: State, message: str, *, undoable: bool) -> None:
         """The operation is over."""
-        steps = tuple(_at_the_end(step, state) for step in self.operation.steps)
+        steps = tuple(_at_the_end(step, state, self._clock.now()) for step in self.operation.steps)
         self._set(
             state=state,
             health=state.health,
@@ -105,11 +111,11 @@ class Tracked:
         self._publish(self.operation)
 
 
-def _at_the_end(step: StepView, state: State) -> StepView:
+def _at_the_end(step: StepView, state: State, now: datetime) -> StepView:
     """A step of an operation that ended in ``state``: what did not begin is skipped, what was under way shares the end."""
     if step.state is State.PENDING:
         return msgspec.structs.replace(step, state=State.SKIPPED)
     if step.state.ended or step.depth == 0:
         return step
     end = state if state in (State.SUCCEEDED, State.FAILED) else State.UNKNOWN
-    return msgspec.structs.replace(step, state=end, waiting_for="")
+    return msgspec.structs.replace(step, state=end, waiting_for="", ended=now if step.started is not None else None)

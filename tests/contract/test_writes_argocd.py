@@ -99,7 +99,12 @@ async def test_the_end_of_somebody_elses_sync_is_not_taken_for_the_end_of_ours(a
         run = asyncio.create_task(desk.do("sync", ref))
         await argo_cluster.until(obj, lambda live: "operation" in live)
         # In one write: ours is over, and another one is, too.
-        state: Object = {"phase": "Succeeded", "startedAt": "2024-06-01T12:00:00Z", "operation": {"sync": {}}, "finishedAt": None}
+        state: Object = {
+            "phase": "Succeeded",
+            "startedAt": "2024-06-01T12:00:00Z",
+            "operation": {"sync": {}},
+            "finishedAt": None,
+        }
         await argo_cluster.patch(obj, {"operation": None, "status": {"operationState": state}})
         record = await run
     assert record.state is State.FAILED

@@ -19,7 +19,7 @@ from console.journal.journal import Journal
 from console.journal.lease import Lease
 from console.journal.records import Who
 from console.journal.schema import MIGRATIONS
-from console.model.operations import State
+from console.model.operations import State, StepView
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
@@ -237,3 +237,22 @@ async def test_exports_name_what_by_whom_and_how_it_ended(journal: Journal) -> N
     assert "state: **failed** no answer" in markdown
     assert "a \\| b \u241b[31m" in markdown
     assert f'"id": "{operation}"' in as_json(records)
+
+
+async def test_what_a_step_went_through_is_kept_under_it_with_secrets_masked(journal: Journal, clock: SetClock) -> None:
+    operation = await journal.begin(scale_plan(), "")
+    await journal.step_started(operation, "web", "POST")
+    await journal.step_ended(operation, "web", State.SUCCEEDED, "asked", 0.1)
+    fetch = StepView(
+        key="web/fetch", title="fetch", state=State.SUCCEEDED, depth=1, started=NOON, ended=NOON, ends="it is there"
+    )
+    apply = StepView(key="web/apply", title="apply", state=State.FAILED, depth=1, detail="https://ana:s3cret@git.test refused")
+    await journal.end(operation, State.FAILED, "no", (fetch, apply))
+
+    (record,) = await journal.operations()
+    shown = record.view().steps
+    assert [step.key for step in shown] == ["web", "web/fetch", "web/apply"]
+    assert shown[1] == fetch
+    assert "s3cret" not in shown[2].detail and "refused" in shown[2].detail
+    (bare,) = await journal.operations(ids=[await journal.begin(scale_plan(), "")])
+    assert [step.key for step in bare.view().steps] == ["web"]

@@ -86,25 +86,76 @@ def test_without_health_checks_there_is_no_such_phase() -> None:
     assert "health" not in [step.key for step in flux_phases(Seen(operation(Outcome.RUNNING), shop(wait=False)))]
 
 
-def test_a_sync_shows_its_hooks_and_how_many_objects_are_done() -> None:
-    results = [
-        {"kind": "Job", "name": "migrate", "hookType": "PreSync", "hookPhase": "Succeeded"},
-        {"kind": "Deployment", "name": "web", "status": "Synced"},
-        {"kind": "Service", "name": "web", "status": ""},
-        {"kind": "Job", "name": "smoke", "hookType": "PostSync", "hookPhase": "Running"},
+def result(kind: str, name: str, status: str = "Synced", **more: str) -> dict[str, Any]:
+    return {"group": "", "kind": kind, "namespace": "shop", "name": name, "status": status, **more}
+
+
+def live(kind: str, name: str, wave: int = 0, status: str = "Synced", **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "namespace": "shop", "name": name, "status": status, **({"syncWave": wave} if wave else {}), **more}
+
+
+def syncing(results: list[dict[str, Any]], known: list[dict[str, Any]], **sync: Any) -> dict[str, Any]:
+    state = {"message": "waiting for it", "syncResult": {"resources": results}, "operation": {"sync": sync}}
+    return {"status": {"operationState": state, "resources": known}}
+
+
+def below_run(app: dict[str, Any], outcome: Outcome = Outcome.RUNNING) -> list[tuple[int, str, State]]:
+    return [(step.depth, step.title, step.state) for step in argo_phases(Seen(operation(outcome), app)) if step.depth > 1]
+
+
+HOOKED = syncing(
+    [
+        result("Job", "smoke", "", hookType="PostSync", hookPhase="Running", syncPhase="PostSync", message="1 of 1 pods run"),
+        result("Deployment", "web", hookPhase="Running"),
+        result("ConfigMap", "flags"),
+        result("Job", "migrate", "", hookType="PreSync", hookPhase="Succeeded", syncPhase="PreSync"),
+    ],
+    [live("Deployment", "web", 1), live("ConfigMap", "flags"), live("Ingress", "web", 2), live("Job", "migrate", hook=True)],
+)
+
+
+def test_a_sync_shows_its_phases_waves_and_hooks_in_the_order_in_which_they_run() -> None:
+    assert below_run(HOOKED) == [
+        (2, "PreSync", State.SUCCEEDED),
+        (3, "hook Job shop/migrate", State.SUCCEEDED),
+        (2, "Sync, wave 0", State.SUCCEEDED),
+        (3, "ConfigMap shop/flags", State.SUCCEEDED),
+        (2, "Sync, wave 1", State.RUNNING),
+        (3, "Deployment shop/web", State.RUNNING),
+        (2, "Sync, wave 2", State.PENDING),
+        (3, "Ingress shop/web", State.PENDING),
+        (2, "PostSync", State.RUNNING),
+        (3, "hook Job shop/smoke", State.RUNNING),
     ]
-    app = {"status": {"operationState": {"message": "waiting for hook batch/Job/smoke", "syncResult": {"resources": results}}}}
-    steps = argo_phases(Seen(operation(Outcome.RUNNING), app))
-    assert [(step.key.split("/")[0], step.state) for step in steps] == [
-        ("wait", State.SUCCEEDED),
-        ("set", State.SUCCEEDED),
-        ("run", State.RUNNING),
-        ("run", State.SUCCEEDED),
-        ("run", State.RUNNING),
-        ("record", State.PENDING),
-    ]
-    assert (steps[2].detail, steps[2].waiting_for) == ("1 of 2 objects", "waiting for hook batch/Job/smoke")
-    assert [step.title for step in steps[3:5]] == ["PreSync hook Job migrate", "PostSync hook Job smoke"]
+    steps = {step.title: step for step in argo_phases(Seen(operation(Outcome.RUNNING), HOOKED))}
+    assert steps["hook Job shop/smoke"].waiting_for == "1 of 1 pods run"
+    assert steps["Deployment shop/web"].waiting_for == "it to be healthy"
+    assert (steps["Sync the commit"].detail, steps["Sync the commit"].waiting_for) == ("2 of 2 objects", "waiting for it")
+
+
+def test_a_sync_that_has_ended_tells_of_nothing_to_come() -> None:
+    assert "Sync, wave 2" not in [title for _, title, _ in below_run(HOOKED, Outcome.SUCCEEDED)]
+
+
+@pytest.mark.parametrize(
+    "sync", [{"resources": [{"kind": "ConfigMap", "name": "flags"}]}, {"syncOptions": ["ApplyOutOfSyncOnly=true"]}]
+)
+def test_what_a_sync_leaves_out_is_not_to_come(sync: dict[str, Any]) -> None:
+    app = syncing([result("ConfigMap", "flags")], [live("ConfigMap", "flags"), live("Ingress", "web", 2)], **sync)
+    assert [title for _, title, _ in below_run(app)] == ["Sync", "ConfigMap shop/flags"]
+
+
+def test_a_failed_object_fails_its_wave_and_a_large_wave_tells_only_what_is_not_done() -> None:
+    many = [result("ConfigMap", f"c{number}") for number in range(20)]
+    app = syncing([*many, result("Deployment", "web", "SyncFailed", message="field is immutable")], [])
+    assert below_run(app, Outcome.FAILED) == [(2, "Sync", State.FAILED), (3, "Deployment shop/web", State.FAILED)]
+
+
+def test_every_phase_says_what_would_end_it() -> None:
+    for steps in (flux_phases(Seen(None, shop())), argo_phases(Seen())):
+        assert all(step.ends for step in steps if step.depth == 1)
+    (health,) = [step for step in flux_phases(Seen(None, shop())) if step.key == "health"]
+    assert health.ends == "what was applied is healthy, or 5m is over"
 
 
 def test_phases_lie_under_their_step_with_the_times_at_which_they_changed() -> None:
@@ -126,6 +177,7 @@ def test_phases_lie_under_their_step_with_the_times_at_which_they_changed() -> N
     assert (steps["apply/resume"].started, steps["apply/resume"].ended) == (clock.now(), None)
     tracked.end(State.CANCELLED, "cancelled", undoable=False)
     ended = {step.key: step.state for step in tracked.operation.steps}
+    assert all(step.ended is not None for step in tracked.operation.steps if step.started is not None and step.depth)
     assert ended["apply/resume"] is State.UNKNOWN and ended["apply/suspend"] is ended["more"] is State.SKIPPED
     assert all(step.started is None for step in tracked.operation.steps if step.state is State.SKIPPED)
     assert msgspec.json.encode(tracked.operation)

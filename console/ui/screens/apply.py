@@ -112,10 +112,9 @@ class ApplyScreen(ModalScreen[Chosen | None]):
             self.query_one(f"#{name}").display = not self._only_look
         self._put_picks()
         commits = self.query_one("#commits", PickList)
-        proposed = next((index for index, item in enumerate(offer.commits) if not item.refused), len(offer.commits))
-        commits.put(
-            commits.picks, proposed if not self._only_look and proposed < len(offer.commits) or not offer.commits else 0
-        )
+        lawful = [index for index, item in enumerate(offer.commits) if not item.refused or self._only_look]
+        # Commits that are all refused can still be looked at; where none is known, one can be typed.
+        commits.put(commits.picks, lawful[0] if lawful else 0)
         reasons = self.query_one("#reasons", PickList)
         reasons.put(reasons.picks, next((index for index, item in enumerate(offer.reasons) if not item.refused), 0))
         self._commit_moved()

@@ -1,8 +1,7 @@
-"""One operation: its steps as a tree, how long each took, and what it waits for now."""
+"""One operation: its steps as a tree or its phases on a time line, how long each took, and what it waits for now."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import ClassVar
 
 from textual import events
@@ -11,18 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.kit.sanitize import sanitize
-from console.model.operations import Operation, StepView
+from console.model.operations import Operation
 from console.model.refs import Ref
 from console.ui.bridge import StoreBridge
+from console.ui.operation_text import operation_headline, operation_lines
 from console.ui.ports import ConsoleRuntime
-from console.ui.text import Line, Part, line, set_line
+from console.ui.text import Part, line
 from console.ui.widgets.bar import Bar, Note
 from console.ui.widgets.text_pane import TextPane
-from console.views import formats
-from console.views.glyphs import state_glyph
-from console.views.operations import taken
-from console.views.step_tree import branches, run_tree
 
 
 class OperationScreen(ModalScreen[None]):
@@ -104,50 +99,3 @@ class OperationScreen(ModalScreen[None]):
     def action_scroll(self, way: str) -> None:
         """Read the rest."""
         self.query_one("#steps", TextPane).move(way)
-
-
-def operation_headline(operation: Operation, now: datetime) -> tuple[Part, ...]:
-    """What, on what, how it stands, how long."""
-    shape = state_glyph(operation.state)
-    parts = [Part(f" {shape.text} ", shape.tone), Part(sanitize(f"{operation.verb} {operation.target.path}"), "plain", True)]
-    parts += [Part(f" on {sanitize(operation.target.connection)}"), Part(f"   {operation.state.value}", shape.tone)]
-    facts = [taken(operation, now), f"by {operation.who}" if operation.who else "", formats.short_sha(operation.commit)]
-    parts.append(Part("   " + " · ".join(sanitize(fact) for fact in facts if fact), "muted"))
-    return tuple(parts)
-
-
-def operation_lines(operation: Operation, now: datetime, room: int) -> list[Line]:
-    """The steps, then what it waits for, then the message and the reason."""
-    if branches(operation.steps):
-        lines = [set_line(pieces) for pieces in run_tree(operation.steps, now, room)]
-    else:
-        lines = [_step(step, now, room) for step in operation.steps]
-    if not operation.steps and operation.step:
-        lines.append(line(Part("◐ ", "busy"), Part(sanitize(operation.step))))
-    if operation.waiting_for and not operation.state.ended:
-        lines += [Line(), line(Part("Waits for  ", "heading", True), Part(sanitize(operation.waiting_for), "busy"), indent=11)]
-    if operation.message:
-        tone = "bad" if operation.state.health.needs_attention else "plain"
-        lines += [Line(), line(Part("Said       ", "heading", True), Part(sanitize(operation.message), tone), indent=11)]
-    if operation.why:
-        lines.append(line(Part("Why        ", "heading", True), Part(sanitize(operation.why)), indent=11))
-    return lines or [line(Part("It tells no steps.", "muted"))]
-
-
-def _step(step: StepView, now: datetime, room: int) -> Line:
-    shape = state_glyph(step.state)
-    indent = "  " * step.depth
-    quiet = step.state.ended and not step.state.health.needs_attention
-    text = formats.clipped(sanitize(step.title), max(room - 14 - len(indent), 10))
-    parts = [Part(f" {indent}"), Part(f"{shape.text} ", shape.tone), Part(text, "muted" if quiet else "plain")]
-    said = step.waiting_for if not step.state.ended and step.waiting_for else step.detail
-    if said:
-        label = "waits for " if said == step.waiting_for and not step.state.ended else ""
-        parts.append(Part(f"  {label}{sanitize(said)}", "busy" if label else "muted"))
-    if step.attempts > 1:
-        parts.append(Part(f"  try {step.attempts}", "warn"))
-    if step.started is not None:
-        time = formats.duration(((step.ended or now) - step.started).total_seconds())
-        used = sum(len(part.text) for part in parts)
-        parts.append(Part(" " * max(room - used - len(time), 2) + time, "muted"))
-    return Line(tuple(parts), 4 + len(indent))
