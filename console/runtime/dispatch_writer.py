@@ -134,6 +134,10 @@ class DispatchWriter:
             return ()
         return flux_phases(self._seen) if self._trigger.kind == KUSTOMIZATIONS.kind else argo_phases(self._seen)
 
+    def takes_up(self, plan: Plan) -> bool:
+        """An apply is followed to its end by whichever console of the account runs the engine."""
+        return self._engine.running and plan.steps[0].request["call"] == "apply"
+
     async def _apply(self, step: PlanStep) -> str:
         trigger = self._declared()
         targets = (TargetRef(trigger.namespace, trigger.name),)

@@ -50,6 +50,7 @@ class History:
         self._presence = presence
         self._company: set[Ref] = set()
         self._told: tuple[Operation, ...] | None = None
+        self._followed: dict[str, Operation] = {}
         self.problem = ""
 
     async def run(self) -> None:
@@ -63,9 +64,9 @@ class History:
             while True:
                 fresh = self._fresh()
                 if loop.time() >= next_recovery or not fresh <= read:
-                    next_recovery = loop.time() + RETRY_SECONDS
                     for name in fresh:
                         await self._recover(name)
+                    next_recovery = loop.time() + (0 if self._followed else RETRY_SECONDS)
                 read = fresh
                 self._meet()
                 await asyncio.sleep(LOOK_SECONDS)
@@ -94,7 +95,9 @@ class History:
             if record.id in running:
                 continue
             view = record.view()
-            if not record.state.ended and self._journal.lease.held:
+            if record.id in self._followed:
+                view = self._followed[record.id]
+            elif not record.state.ended and self._journal.lease.held:
                 view = msgspec.structs.replace(
                     view,
                     state=State.INTERRUPTED,
@@ -120,7 +123,11 @@ class History:
             if record.id in self._running() or writer is None:
                 continue
             try:
-                self._store.apply(Upserted((await recover(self._journal, record, writer)).view()))
+                view = await recover(self._journal, record, writer)
+                self._followed.pop(record.id, None)
+                if not view.state.ended:
+                    self._followed[record.id] = view
+                self._store.apply(Upserted(view))
             except QuarterdeckError as error:
                 # Neither the target nor the journal is to be trusted now: the operation stays as it is and is found again.
                 self.problem = error.sentence()

@@ -29,6 +29,7 @@ __all__ = [
     "RunsPlans",
     "ShowsPhases",
     "StepLog",
+    "TakesUp",
     "Writes",
 ]
 
@@ -145,6 +146,15 @@ class ShowsPhases(Protocol):
 
     def phases(self, step: PlanStep) -> tuple[StepView, ...]:
         """Those of ``step`` as they were at the last look, in order; nothing is read. Empty for a step without any."""
+        ...
+
+
+@runtime_checkable
+class TakesUp(Protocol):
+    """What writes for an engine that, after a restart, by itself goes on with what an earlier process left under way."""
+
+    def takes_up(self, plan: Plan) -> bool:
+        """Whether the effect of ``plan`` is being followed here now."""
         ...
 
 

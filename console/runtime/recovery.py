@@ -1,19 +1,29 @@
 """What a crash left behind: unfinished operations are resolved by reading, never by writing again.
 
 A step that the journal has as running may or may not have reached the server; its backend looks. Steps that never began stay
-so. Only the holder of the journal's lease does this: an operation that another live process runs is not unfinished.
+so. What an engine has taken up again stays unfinished until the engine knows its end.
+Only the holder of the journal's lease does this: an operation that another live process runs is not unfinished.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+<<<<<<< HEAD
 from console.errors import JournalError, QuarterdeckError
 from console.journal.journal import Journal
 from console.journal.records import OperationRecord
 from console.model.operations import State, StepView
 from console.model.plan import PlanStep
 from console.runtime.ports import ShowsPhases, Writes
+=======
+from console.errors import JournalError, QuarterdeckError, Refused
+from console.journal.journal import Journal
+from console.journal.records import OperationRecord
+from console.model.operations import Operation, State
+from console.model.plan import PlanStep
+from console.runtime.ports import TakesUp, Writes
+>>>>>>> afa0227 (wip2)
 
 
 async def unfinished(journal: Journal, connection: str) -> tuple[OperationRecord, ...]:
@@ -23,8 +33,8 @@ async def unfinished(journal: Journal, connection: str) -> tuple[OperationRecord
     return tuple(record for record in await journal.unfinished() if record.target.connection == connection)
 
 
-async def recover(journal: Journal, record: OperationRecord, backend: Writes) -> OperationRecord:
-    """End one unfinished operation truthfully and return its record as it is then.
+async def recover(journal: Journal, record: OperationRecord, backend: Writes) -> Operation:
+    """End one unfinished operation truthfully; returns it as it is shown then: ended, or waiting for an engine that follows it.
 
     :raises JournalError: the result can't be recorded; the operation stays unfinished and is found again.
     :raises QuarterdeckError: the target can't be read now; likewise.
@@ -39,11 +49,23 @@ async def recover(journal: Journal, record: OperationRecord, backend: Writes) ->
         await journal.step_ended(record.id, step.key, state, detail, None)
         states.append(state)
     state, message = await _judge(states, record, backend)
+<<<<<<< HEAD
     await journal.end(record.id, state, message, _phases(backend, record))
+=======
+    if state is State.WAITING:
+        return waiting(record, message)
+    await journal.end(record.id, state, message)
+>>>>>>> afa0227 (wip2)
     ended = await journal.operations(ids=[record.id])
     if not ended:
         raise JournalError(f"Operation {record.id[:12]} is no longer in the journal.")
-    return ended[0]
+    return ended[0].view()
+
+
+def waiting(record: OperationRecord, what: str) -> Operation:
+    """An operation that was taken up again, and what it waits for."""
+    state = State.WAITING
+    return msgspec.structs.replace(record.view(), state=state, health=state.health, reason="", step="observe", waiting_for=what)
 
 
 def _phases(backend: Writes, record: OperationRecord) -> tuple[StepView, ...]:
@@ -76,10 +98,17 @@ async def _judge(states: list[State], record: OperationRecord, backend: Writes) 
         )
     if made < total:
         return State.INTERRUPTED, f"The console ended in mid-operation: {made} of {total} steps were made, the rest was not."
+    followed = isinstance(backend, TakesUp) and backend.takes_up(record.plan)
     try:
         complete, waits_for = await backend.observe(record.plan)
     except QuarterdeckError as error:
+        if followed:
+            if isinstance(error, Refused):
+                return State.FAILED, error.sentence()
+            raise
         return State.INTERRUPTED, f"Everything was written before the console ended; its effect: {error.message}"
     if complete:
         return State.SUCCEEDED, "Everything was written before the console ended, and the effect is there."
+    if followed:
+        return State.WAITING, waits_for
     return State.INTERRUPTED, f"Everything was written before the console ended; it still waits for {waits_for}."

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from console.errors import Refused
 from console.journal.journal import Journal
 from console.journal.records import Who
 from console.model.operations import Operation, State
+from console.model.plan import Plan
 from console.model.resource import Upserted
 from console.runtime.history import History, others_on
 from console.runtime.presence import Presence
@@ -57,6 +59,39 @@ async def test_what_a_crash_left_is_ended_truthfully_once_its_target_answers(tmp
         store.apply(Upserted(world.connected))
         async with following(history):
             await until(store, lambda: [found.state for found in operations(store)] == [State.SUCCEEDED])
+        assert await at.journal.unfinished() == ()
+
+
+class Followed(World):
+    """A world whose engine goes on with everything after a restart; `bad` is how it says that it ended badly."""
+
+    bad = ""
+
+    def takes_up(self, plan: Plan) -> bool:
+        return True
+
+    async def observe(self, plan: Plan) -> tuple[bool, str]:
+        if self.bad:
+            raise Refused(self.bad)
+        return await super().observe(plan)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("bad", "end"), [("", State.SUCCEEDED), ("It was not applied.", State.FAILED)])
+async def test_what_an_engine_took_up_again_is_shown_as_waiting_until_its_end(bad: str, end: State, tmp_path: Path) -> None:
+    world, store = Followed(), Store()
+    world.healthy = False
+    async with desk(tmp_path, world) as at:
+        plan = await at.commands.plan(scale(world, "web"))
+        identity = await at.journal.begin(plan, "")
+        await at.journal.step_started(identity, "web", "call")
+        await world.execute(plan.steps[0])
+        store.apply(Upserted(world.connected))
+        async with following(History(at.journal, store, world.writers, lambda: ())):
+            await until(store, lambda: [found.waiting_for for found in operations(store)] == ["1 of 4 tasks"])
+            assert {found.state for found in operations(store)} == {State.WAITING}
+            world.healthy, world.bad = True, bad
+            await until(store, lambda: {found.state for found in operations(store)} == {end})
         assert await at.journal.unfinished() == ()
 
 
