@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.dispatch_fleet import App, Shop
 from tests.e2e.fleet import RealFleet
 from tests.real import definitions
+from tests.real.argocd import ArgoLab
 from tests.real.docker_engine import DockerEngine
+from tests.real.flux import FluxLab
+from tests.real.git import GitServer
 from tests.real.kube import KubeServer
 from tests.real.place import Place
 from tests.real.requires import need
+from tests.real.source_controller import SourceController
 from tests.real.ssh import SshServer
 from tests.real.swarm import SwarmLab
 
@@ -35,3 +40,17 @@ def fleet(whole_fleet: RealFleet, tmp_path: Path) -> RealFleet:
     """Every server up, every object as it was, and an account that has never run a console."""
     whole_fleet.mend(tmp_path / "home")
     return whole_fleet
+
+
+@pytest.fixture
+def shop(flux: FluxLab, source_controller: SourceController, git: GitServer) -> Shop:
+    """A Kustomization of its own on live Flux controllers, which has applied its first commit."""
+    made = Shop(flux, git)
+    made.begin()
+    return made
+
+
+@pytest.fixture
+def wallet(argocd: ArgoLab, git: GitServer) -> App:
+    """An Application of its own on a live Argo CD, to be made by its `begin`."""
+    return App(argocd, git)

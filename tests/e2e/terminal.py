@@ -84,6 +84,11 @@ class Screen:
         """What is on the screen, line by line."""
         return "\n".join(line.rstrip() for line in self._screen.display)
 
+    @property
+    def flat(self) -> str:
+        """The same as one line without frames: what is wrapped on the screen can be looked for as it is read."""
+        return " ".join(self.text.replace("│", " ").split())
+
     def line(self, *words: str) -> str:
         """The first line that has all these words, empty when there is none."""
         return next((line for line in self._screen.display if all(word in line for word in words)), "")
@@ -131,6 +136,13 @@ class Screen:
                     return self
         return self.wait_for(*seen, timeout=1)
 
+    def let_pass(self, seconds: float) -> Self:
+        """Look on for so long: for what the console itself does only after a while."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._pump(left)
+        return self
+
     def resize(self, columns: int, lines: int) -> Self:
         """Pull the window to another size."""
         self._size = columns, lines
@@ -157,7 +169,7 @@ class Screen:
         return quiet and termios.tcgetattr(self._theirs)[:4] == self.before[:4]
 
     def _holds(self, what: str | Callable[[Screen], object]) -> bool:
-        return what in self.text if isinstance(what, str) else bool(what(self))
+        return what in self.text or what in self.flat if isinstance(what, str) else bool(what(self))
 
     def _resize(self) -> None:
         columns, lines = self._size
