@@ -174,7 +174,7 @@ def suspended(resource: Trigger | KubeObject, context: Context) -> Cell:
     if isinstance(resource, Trigger) and resource.held:
         if words.overdue(resource, context.now):
             return cell(f"overdue, {resource.held_by}".rstrip(", "), "warn")
-        return cell(f"held by {resource.held_by}" if resource.held_by else "held", "held")
+        return cell(words.holder(resource), "held")
     if resource.suspended:
         return cell(f"suspended by {resource.suspended_by}" if resource.suspended_by else "suspended", "held")
     return EMPTY

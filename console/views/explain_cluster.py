@@ -123,7 +123,8 @@ def _way_on(item: Trigger, applied: str, wanted: str) -> str:
 
 def _holding(item: Trigger) -> str:
     if item.held:
-        return f"It is held by {item.held_by}." if item.held_by else "It is held."
+        told = words.holder(item)
+        return f"It {told}." if told.startswith("holds") else f"It is {told}."
     if item.suspended or not item.reason:
         return f"It is suspended by {item.suspended_by}." if item.suspended_by else "It is suspended."
     return formats.sentence(item.reason)

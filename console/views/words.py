@@ -192,6 +192,13 @@ def _reason(resource: Resource, context: Context | None) -> str:
     return resource.reason
 
 
+def holder(trigger: Trigger) -> str:
+    """Who holds what, in a few words. The trigger of a cluster is itself the holder, of the Kustomization that it names."""
+    if trigger.applier not in (None, trigger.ref) and trigger.held_by in ("", trigger.ref.name):
+        return f"holds {trigger.applier.name}"
+    return f"held by {trigger.held_by}" if trigger.held_by else "held"
+
+
 def overdue(resource: Trigger, now: datetime) -> str:
     """That a hold has outlived its time, in words; "" if it has not. Nothing is released by itself."""
     if not resource.held or resource.held_until is None or now < resource.held_until:
@@ -202,7 +209,7 @@ def overdue(resource: Trigger, now: datetime) -> str:
 def _fact(resource: Resource) -> str:
     match resource:
         case Trigger(held=True):
-            return f"held by {resource.held_by}" if resource.held_by else "held"
+            return holder(resource)
         case Trigger(applied=""):
             return "nothing applied yet"
         case Trigger():

@@ -231,3 +231,11 @@ def test_an_operation_is_judged_by_its_own_word_not_by_the_health(operation: str
 def test_containers_of_one_service_are_told_apart(name: str, labels: dict[str, str], shown: str) -> None:
     container = msgspec.structs.replace(samples.CONTAINER, ref=samples.ref("Container", name), labels=labels)
     assert words.title(container) == shown
+
+
+def test_a_trigger_of_the_cluster_holds_its_kustomization_and_is_not_held_by_itself() -> None:
+    applier = samples.ref("Kustomization", "web", "flux-system")
+    holding = samples.trigger("shop", "FluxTrigger", held=True, held_by="shop", applier=applier)
+    assert words.holder(holding) == "holds web"
+    assert words.holder(msgspec.structs.replace(holding, held_by="team-b/other")) == "held by team-b/other"
+    assert words.holder(samples.trigger("web", held=True, held_by="oncall@bastion-1, incident 12")).startswith("held by oncall")
