@@ -9,21 +9,12 @@ from __future__ import annotations
 
 import msgspec
 
-<<<<<<< HEAD
-from console.errors import JournalError, QuarterdeckError
-from console.journal.journal import Journal
-from console.journal.records import OperationRecord
-from console.model.operations import State, StepView
-from console.model.plan import PlanStep
-from console.runtime.ports import ShowsPhases, Writes
-=======
 from console.errors import JournalError, QuarterdeckError, Refused
 from console.journal.journal import Journal
 from console.journal.records import OperationRecord
-from console.model.operations import Operation, State
+from console.model.operations import Operation, State, StepView
 from console.model.plan import PlanStep
-from console.runtime.ports import TakesUp, Writes
->>>>>>> afa0227 (wip2)
+from console.runtime.ports import ShowsPhases, TakesUp, Writes
 
 
 async def unfinished(journal: Journal, connection: str) -> tuple[OperationRecord, ...]:
@@ -49,13 +40,9 @@ async def recover(journal: Journal, record: OperationRecord, backend: Writes) ->
         await journal.step_ended(record.id, step.key, state, detail, None)
         states.append(state)
     state, message = await _judge(states, record, backend)
-<<<<<<< HEAD
-    await journal.end(record.id, state, message, _phases(backend, record))
-=======
     if state is State.WAITING:
         return waiting(record, message)
-    await journal.end(record.id, state, message)
->>>>>>> afa0227 (wip2)
+    await journal.end(record.id, state, message, _phases(backend, record))
     ended = await journal.operations(ids=[record.id])
     if not ended:
         raise JournalError(f"Operation {record.id[:12]} is no longer in the journal.")

@@ -112,18 +112,10 @@ class Tracked:
 
 
 def _at_the_end(step: StepView, state: State, now: datetime) -> StepView:
-<<<<<<< HEAD
     """A step of an operation that ended in ``state``: what did not begin is skipped, what was under way shares the end."""
-=======
-    """A step of an operation that ended in ``state`` now: what did not begin is skipped, what was under way shares the end."""
->>>>>>> afa0227 (wip2)
     if step.state is State.PENDING:
         return msgspec.structs.replace(step, state=State.SKIPPED)
     if step.state.ended or step.depth == 0:
         return step
     end = state if state in (State.SUCCEEDED, State.FAILED) else State.UNKNOWN
-<<<<<<< HEAD
     return msgspec.structs.replace(step, state=end, waiting_for="", ended=now if step.started is not None else None)
-=======
-    return msgspec.structs.replace(step, state=end, waiting_for="", ended=now)
->>>>>>> afa0227 (wip2)

@@ -17,7 +17,7 @@ from console.config.fleet import load_fleet
 from console.config.settings import Settings
 from console.demo.fleet import DemoFleet
 from console.engines.dispatch.constants import Outcome
-from console.engines.dispatch.flux_reading import last_handled, suspended
+from console.engines.dispatch.flux_reading import annotation, last_handled, suspended
 from console.journal.records import OperationRecord
 from console.model.operations import State
 from console.runtime.discovery import discover
@@ -61,8 +61,11 @@ def _applied(raw: dict[str, Any]) -> bool:
 
 
 def _held_again(raw: dict[str, Any]) -> bool:
+    # The record need not tell of the suspend yet: a fast controller handles it before the console has written a word of it.
     operation = in_flight(raw)
-    return operation is not None and operation.suspend_token != "" and last_handled(raw) == operation.suspend_token
+    if operation is None or raw["metadata"]["generation"] <= operation.guard_generation + 1:
+        return False
+    return suspended(raw) and annotation(raw) not in ("", operation.token) and last_handled(raw) == annotation(raw)
 
 
 CASES = (

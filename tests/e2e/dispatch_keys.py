@@ -5,6 +5,8 @@ Each function starts on the list and leaves it there, but for those that say oth
 
 from __future__ import annotations
 
+from functools import partial
+
 from console.ui.screens.plan import GRACE
 from tests.e2e.dispatch_fleet import App, Shop
 from tests.e2e.terminal import Screen
@@ -34,9 +36,36 @@ def run_plan(screen: Screen) -> None:
     screen.let_pass(GRACE + 0.1).press("y").wait_for(ENDED)
 
 
-def apply_by_keys(screen: Screen, *seen: str) -> None:
-    """Ask for an apply of what is proposed, having read these words in the plan; leaves the operation's screen."""
-    screen.press("A")
+def ask_for(screen: Screen, commit: str = "", reason: str = "") -> None:
+    """Open the apply dialog and choose a commit and a reason, where they are not the ones proposed."""
+    screen.press("A").wait_for("Apply a commit:", "Reason", "show the plan")
+    if commit:
+        _move_to(screen, f"▌ {commit[:7]}")
+    if reason:
+        # The list of commits has the focus first, then a field for the hash of another one where that is asked for.
+        screen.press("tab")
+        _move_to(screen, f"▌ {reason}")
+
+
+def _move_to(screen: Screen, chosen: str) -> None:
+    def marked(now: Screen) -> list[str]:
+        return [line for line in now.text.splitlines() if "▌" in line]
+
+    def moved(before: list[str], now: Screen) -> bool:
+        return marked(now) != before
+
+    for _ in range(20):
+        if chosen in screen.text:
+            return
+        before = marked(screen)
+        screen.press("down").wait_for(partial(moved, before))
+    raise AssertionError(f"{chosen} can't be chosen\n{screen.text}")
+
+
+def apply_by_keys(screen: Screen, *seen: str, commit: str = "", reason: str = "") -> None:
+    """Ask for an apply, having read these words in its plan; leaves the operation's screen."""
+    ask_for(screen, commit, reason)
+    screen.press("enter")
     see_plan(screen, "Apply", *seen)
     run_plan(screen)
 
