@@ -8,6 +8,7 @@ from typing import Any
 
 from console.engines.dispatch.argo import ArgoClient
 from console.engines.dispatch.constants import Timing
+from console.engines.dispatch.tokens import Tokens
 from console.engines.dispatch.types import ObjectName
 from console.engines.ports.applier import APPLICATIONS, JsonObject
 from console.kit.timing import LoopClock
@@ -33,7 +34,8 @@ class ArgoWorld:
         self.clock.now()
         self.api = ApiServer(self.clock)
         self.controller = ArgoController(self.api, self.clock)
-        self.client = ArgoClient(self.api, self.clock, timing)
+        self.tokens, self.timing = Tokens(self.clock), timing or Timing()
+        self.client = ArgoClient(self.api, self.clock, self.timing)
         self.api.create(APPLICATIONS, application(**spec or {}))
 
     @property
