@@ -19,11 +19,12 @@ from console.engines.dispatch.judgement import configured
 from console.engines.dispatch.local import LocalTrigger, read_local
 from console.engines.dispatch.local_triggers import delete_warning, foreign_holder
 from console.engines.dispatch.modes import ModeKind
+from console.engines.dispatch.references import clusters_of_one_server
 from console.engines.dispatch.resources import TriggerView
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import ApplierKey, Binding, ObjectName, Operation, Source, TriggerRef, Verdict
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS, ApiKind
-from console.errors import NotFound
+from console.errors import Forbidden, NotFound, NotServed
 from console.model.health import Condition, Health
 from console.model.refs import Ref
 from console.model.trigger_report import RecordedOperation, Rival, TriggerReport, WrittenBinding
@@ -65,7 +66,7 @@ async def _custom(engine: ClusterEngine, ref: Ref) -> TriggerReport:
     raw = await _applier(engine, trigger.key) if here else {}
     report = TriggerReport(
         ref=ref,
-        driver=(driver,),
+        driver=(driver, *await _twins(engine, trigger.key.cluster)),
         driven=driven,
         applier=str(trigger.key),
         written=tuple(written),
@@ -154,6 +155,19 @@ async def _mode(engine: ClusterEngine) -> tuple[str, Health]:
             return said, Health.BAD
         case _:
             return "The cluster has no triggers of its own.", Health.UNKNOWN
+
+
+async def _twins(engine: ClusterEngine, cluster: str) -> tuple[str, ...]:
+    """A warning when another ClusterProvider leads to the same server: one applier could then get two triggers unseen."""
+    try:
+        pairs = await clusters_of_one_server(engine.objects)
+    except (Forbidden, NotServed):
+        return ()
+    others = sorted({name for pair in pairs if cluster in pair for name in pair if name != cluster})
+    if not others:
+        return ()
+    names = ", ".join(others)
+    return (f"{cluster} is the same server as {names} by their ClusterProviders: two triggers could meet on one applier.",)
 
 
 async def _validate(engine: ClusterEngine, key: ApplierKey) -> Verdict:
