@@ -122,12 +122,13 @@ async def opened(
             found = discover(env, fleet)
             targets, problems = found.targets, tuple(str(problem) for problem in found.problems)
             demo = demo_if_empty and not targets
-        state = paths.state_dir(env)
+        state, file = paths.state_dir(env), options.fleet or paths.fleet_file(env)
         if demo:
             world, found_by = await _demo_world(stack)
             env = {**{key: value for key, value in env.items() if key not in _REAL}, **found_by}
             commits = world.repositories
-            fleet = load_fleet(options.fleet, required=True) if options.fleet else demo_fleet()
+            file = options.fleet or _demo_file(stack)
+            fleet = load_fleet(file, required=True)
             targets, guests = discover(env, fleet).targets, _demo_guests()
             # What is done to a world that ends with this process does not belong into the journal of the real one.
             state = Path(
@@ -143,6 +144,7 @@ async def opened(
             read_only=only_reads or bool(options.read_only) or settings.safety.read_only,
             guests=guests,
             commits=commits,
+            fleet_file=file,
         )
         await stack.enter_async_context(runtime)
         yield Opened(
@@ -169,6 +171,13 @@ def _demo_guests() -> tuple[Guest, ...]:
     from console.demo.rehearsal import Rehearsal
 
     return (Rehearsal("harbour"),)
+
+
+def _demo_file(stack: AsyncExitStack) -> Path:
+    """A fleet file for as long as the demo lasts: what is adopted there must stand somewhere too."""
+    file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-"))) / "fleet.yaml"
+    file.write_text(DEMO_FLEET)
+    return file
 
 
 def demo_fleet() -> Fleet:

@@ -1,4 +1,4 @@
-"""Model objects as JSON documents: stable keys, times in RFC 3339, secrets masked, and the age of everything.
+"""Model objects as JSON or YAML documents: stable keys, times in RFC 3339, secrets masked, and the age of everything.
 
 Non-ASCII characters are escaped: the documents mean the same, and can't steer a terminal that they are printed on.
 """
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+import yaml
 
 from console.kit.masking import mask_object
 from console.model.connections import Connection
@@ -66,6 +67,11 @@ def listing(
 def text(document: dict[str, Any], *, line: bool = False) -> str:
     """The document with a line feed at its end; ``line``: on one line, for streams of them."""
     return json.dumps(document, indent=None if line else 2, ensure_ascii=True) + "\n"
+
+
+def yaml_text(document: dict[str, Any], *, more: bool = False) -> str:
+    """The document as YAML; ``more``: others follow, so it begins with the mark between documents."""
+    return ("---\n" if more else "") + yaml.safe_dump(document, sort_keys=False, width=1000)
 
 
 def _plain(value: Any) -> Any:

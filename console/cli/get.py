@@ -14,7 +14,9 @@ from console.views.cells import Table
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help=f"one of {', '.join(tables.TABLES)}; short forms work too")
     parser.add_argument("filter", metavar="FILTER", nargs="*", help="only rows with this text; !text without it, ~text fuzzy")
-    parser.add_argument("-o", "--output", choices=("table", "wide", "json", "name"), default="table", help="how to print")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "wide", "json", "yaml", "name"), default="table", help="how to print"
+    )
     parser.add_argument("-c", "--connection", action="append", metavar="NAME", help="only this connection (repeatable)")
     parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="only rows with these labels: a=b,c!=d,e")
     parser.add_argument("--problems", action="store_true", help="only rows that need attention")

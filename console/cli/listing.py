@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from console.cli import documents
@@ -29,9 +29,22 @@ _INCOMPLETE = ("syncing", "failed")
 
 
 class Listing:
-    """One run of ``get``."""
+    """One run of ``get``.
 
-    def __init__(self, table: Table[Any], options: Options, outside: Outside) -> None:
+    :param wanted: which rows of the table at all; :param limit: at most so many rows (0: all), the first in its order.
+    """
+
+    def __init__(
+        self,
+        table: Table[Any],
+        options: Options,
+        outside: Outside,
+        *,
+        wanted: Callable[[Resource], bool] = lambda row: True,
+        limit: int = 0,
+    ) -> None:
+        self._wanted = wanted
+        self._limit = limit
         self._table = table
         self._options = options
         self._outside = outside
@@ -91,8 +104,9 @@ class Listing:
         chosen = set(names)
         everything = [row for kind in self._table.kinds for row in at.runtime.store.of(kind).values()]
         rows = arranged(self._table, everything, self._sort, descending=self._descending)
-        rows = [row for row in rows if row.ref.connection in chosen]
+        rows = [row for row in rows if row.ref.connection in chosen and self._wanted(row)]
         shown = [row for row in rows if self._keeps(row, context)]
+        shown = shown[: self._limit] if self._limit else shown
         return shown, len(rows) - len(shown)
 
     def _keeps(self, row: Resource, context: Context) -> bool:
@@ -106,6 +120,9 @@ class Listing:
             case "json":
                 document = documents.listing(self._table.name, rows, connections, gaps, context)
                 out.write(documents.text(document, line=self._options.watch))
+            case "yaml":
+                document = documents.listing(self._table.name, rows, connections, gaps, context)
+                out.write(documents.yaml_text(document, more=self._options.watch))
             case "name":
                 out.writelines(f"{sanitize(str(row.ref))}\n" for row in rows)
             case _:
@@ -174,6 +191,8 @@ class Listing:
         match self._options.output:
             case "json":
                 out.write(documents.text({"event": event, "item": documents.item(row, context)}, line=True))
+            case "yaml":
+                out.write(documents.yaml_text({"event": event, "item": documents.item(row, context)}, more=True))
             case "name":
                 out.write(f"{event} {sanitize(str(row.ref))}\n")
             case _:

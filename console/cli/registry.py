@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from console.cli import completion, demo, describe, diff, dispatch, doctor, get, journal, plan, run, undo
+from console.cli import (
+    adopt,
+    completion,
+    demo,
+    describe,
+    diff,
+    dispatch,
+    doctor,
+    get,
+    journal,
+    operations,
+    plan,
+    run,
+    shortcuts,
+    undo,
+)
 from console.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -11,10 +26,14 @@ COMMANDS: tuple[Command, ...] = (
     plan.COMMAND,
     run.COMMAND,
     undo.COMMAND,
+    shortcuts.RESTART,
+    shortcuts.ROLLBACK,
     diff.COMMAND,
     dispatch.APPLY,
     dispatch.HOLD,
     dispatch.RELEASE,
+    adopt.COMMAND,
+    operations.COMMAND,
     journal.COMMAND,
     doctor.COMMAND,
     demo.COMMAND,

@@ -1,8 +1,8 @@
 """Adding a local trigger to the text of a ``fleet.yaml``, and taking it out: everything else stays byte for byte.
 
 A fleet file is written by people and kept in Git, so it is not read and written again as a whole. Lines are put in where the
-document's own nodes say that ``triggers`` is; what comes of it is read again and must be the old fleet with exactly this change,
-else nothing is changed and the lines are left to the operator.
+document's own nodes say that ``triggers`` is; what comes of it is read again and must be the old fleet with exactly this
+change, else nothing is changed and the lines are left to the operator.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 
 from console.config.triggers import TriggerEntry
 from console.engines.dispatch.constants import EventReason
@@ -17,6 +19,8 @@ from console.model.health import Health
 from console.model.kubernetes import Event
 from console.model.refs import Ref
 from console.model.resource import Upserted
+from console.runtime.adoption import KINDS as ADOPTABLE
+from console.runtime.adoption import AdoptionWriter
 from console.runtime.cluster_engine import ClusterEngine
 from console.runtime.commit_book import CommitBook
 from console.runtime.custom_dispatch import CustomWriter
@@ -66,6 +70,7 @@ class Dispatching:
     :param triggers: declared local triggers.
     :param identity: our name as holder of a cluster's engine Lease.
     :param commits: what repositories tell of their commits.
+    :param file: the fleet file, in which an applier can be adopted; None: not from here.
     :param drives: whether this process runs engines; else they explain and plan, and nothing is written or followed.
     """
 
@@ -80,6 +85,7 @@ class Dispatching:
         *,
         drives: bool,
         commits: CommitBook | None = None,
+        file: Path | None = None,
     ) -> None:
         self._entries = tuple(triggers)
         self._store = store
@@ -89,6 +95,7 @@ class Dispatching:
         self._identity = identity
         self._drives = drives
         self._commits = commits
+        self._file = file
         self.engines: dict[str, ClusterEngine] = {}
         self.problems: tuple[str, ...] = ()
 
@@ -131,6 +138,32 @@ class Dispatching:
         trigger = engine.find(ref.kind, ref.namespace, ref.name)
         return DispatchWriter(engine, trigger, self._clock, self._identity) if trigger is not None else None
 
+    def writers(self, ref: Ref) -> tuple[object, ...]:
+        """What can be done with this object here: what drives it, and what declares it or takes that back."""
+        engine = self.engines.get(ref.connection)
+        driver = self.writer(ref)
+        if engine is None or self._file is None or ref.kind not in ADOPTABLE:
+            return () if driver is None else (driver,)
+        adopter = AdoptionWriter(
+            engine, ref, self._file, partial(self._adopt, engine), partial(self._drop, engine), partial(self._rival, engine)
+        )
+        return (adopter,) if driver is None else (driver, adopter)
+
+    def _adopt(self, engine: ClusterEngine, entry: TriggerEntry) -> str:
+        """Drive a trigger that was declared just now; returns why not, "" if it is driven."""
+        self._entries = (*self._entries, entry)
+        problem = engine.declarations.adopt(_declared(entry, engine))
+        return problem or ", ".join(self._taken(engine))
+
+    def _rival(self, engine: ClusterEngine, ref: Ref) -> str:
+        """The other connection to this cluster by which an applier is a trigger already; "" if there is none."""
+        others = (other for other in self.engines.values() if other is not engine and other.cluster_uid == engine.cluster_uid)
+        return next((other.name for other in others if other.find(ref.kind, ref.namespace, ref.name) is not None), "")
+
+    def _drop(self, engine: ClusterEngine, entry: TriggerEntry) -> None:
+        self._entries = tuple(known for known in self._entries if known.name != entry.name)
+        engine.declarations.drop(_declared(entry, engine).ref)
+
     def _meet(self, connection: Connection) -> None:
         name = connection.ref.name
         if name in self.engines or not connection.phase.fresh or "kubernetes" not in connection.platforms:
@@ -153,7 +186,7 @@ class Dispatching:
         """Triggers that another connection to the same cluster drives already: one applier has one trigger."""
         problems = []
         for other in self.engines.values():
-            if other.cluster_uid != engine.cluster_uid:
+            if other is engine or other.cluster_uid != engine.cluster_uid:
                 continue
             taken = {trigger.ref.key for trigger in other.declarations.all()}
             for trigger in engine.declarations.all():

@@ -54,6 +54,7 @@ class Runtime:
     Leaving ends operations at hand, then closes every connection. ``store`` and ``links`` may be read at any time.
 
     :param connect: names of the targets to connect (None: all); others stay idle until :meth:`connect` or a look.
+    :param fleet_file: where an applier can be declared as a trigger (None: not from here).
     :param guests: bring objects of their own to show and to write, on connections that are there anyway.
     :param commits: tells of repositories' commits and gives their files (None: nobody does).
     :param state: the state folder, for remembered identities and the journal (None: neither is kept, nothing can be written).
@@ -71,6 +72,7 @@ class Runtime:
         read_only: bool = False,
         guests: Iterable[Guest] = (),
         commits: CommitSource | None = None,
+        fleet_file: Path | None = None,
     ) -> None:
         self.settings = settings
         self.fleet = fleet
@@ -79,7 +81,7 @@ class Runtime:
         self.journal: Journal | None = None
         self._state = state
         self._connect = connect
-        self._read_only = read_only
+        self._read_only, self._fleet_file = read_only, fleet_file
         self._guests = tuple(guests)
         self._commits = CommitBook(commits)
         self._supervisor = Supervisor()
@@ -166,8 +168,8 @@ class Runtime:
 
     def writers(self, ref: Ref) -> tuple[object, ...]:
         """What may write to an object now: who brought it, the dispatch engine if it drives it, then the backend."""
-        engine = self.dispatching.writer(ref) if self.dispatching else None
-        found = (*(guest.writer(ref) for guest in self._guests), engine, self.backend(ref.connection))
+        engine = self.dispatching.writers(ref) if self.dispatching else ()
+        found = (*(guest.writer(ref) for guest in self._guests), *engine, self.backend(ref.connection))
         return tuple(writer for writer in found if writer is not None)
 
     def look(self, kinds: Iterable[str], connections: Iterable[str] | None = None) -> Callable[[], None]:
@@ -303,6 +305,7 @@ class Runtime:
             # One process of an account runs engines: the one that holds the journal's lease.
             drives=journal is not None and journal.lease.held and not self._read_only,
             commits=self._commits,
+            file=self._fleet_file,
         )
         self._followers.keep("dispatch engines", self.dispatching.run)
 

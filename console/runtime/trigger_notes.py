@@ -140,7 +140,10 @@ def declaration(ref: Ref, source: Source | None) -> tuple[str, ...]:
         "branch": source.revision.removeprefix("refs/heads/"),
     }
     entry = ", ".join(f"{key}: {json.dumps(value)}" for key, value in fields.items())
-    return ("To adopt it, add to triggers in the fleet file:", f"- {{{entry}{', hold: true' if kind == 'flux' else ''}}}")
+    return (
+        "Adopt it (a), or add to triggers in the fleet file:",
+        f"- {{{entry}{', hold: true' if kind == 'flux' else ''}}}",
+    )
 
 
 async def _mode(engine: ClusterEngine) -> tuple[str, Health]:

@@ -69,6 +69,7 @@ _TITLES = {
 _NO = (("", "no"), ("true", "yes"))
 _LIVE = frozenset({("Application", "sync"), ("Application", "rollback")})
 _PRUNE = Field("prune", "Delete what the source no longer has", choices=_NO)
+_NAME = Field("name", "What it is called in commands (empty: by its own name)", required=False)
 _DRY = Field("dry-run", "Only try, change nothing", choices=_NO)
 
 
@@ -87,6 +88,10 @@ def fields(kind: str, verb: str, raw: dict[str, Any] | None = None) -> tuple[Fie
             return _sync(raw)
         case "Application", "rollback":
             return _rollback(raw)
+        case "Kustomization", "adopt":
+            return Field("hold", "May this console keep it suspended between applies", choices=_yes_no()), _NAME
+        case "Application", "adopt":
+            return (_NAME,)
         case "Application", "automated-off":
             keep = Field("keep", "Keep prune and self-heal for later (enabled: false)", choices=_NO)
             return keep, REASON
