@@ -11,6 +11,7 @@ import msgspec
 from console.engines.dispatch.constants import EventReason, Outcome, Reason, RequestOutcome
 from console.engines.dispatch.desk import Desk, next_interval
 from console.engines.dispatch.faults import DispatchError, RetryableError, StaleError
+from console.engines.dispatch.records import told
 from console.engines.dispatch.requests import ApplyRequest, Report
 from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.tokens import instant, written
@@ -275,6 +276,7 @@ class Attempt:
             async with asyncio.timeout(desk.timing.attempt_timeout):
                 client = await desk.clients.client(request.key)
                 progress = await client.progress(request.key.ref, started)
+            progress = msgspec.structs.replace(progress, message=told(progress.message))
         except TimeoutError:
             _log.warning("the progress of %s could not be read in time", request.key)
             return False
@@ -324,4 +326,4 @@ class Attempt:
 
     def _event(self, reason: EventReason, message: str) -> None:
         if self.request.reason is not Reason.EXTERNAL and not self._desk.stopping:
-            self._desk.emit(self.request.trigger, self._targets, reason, message)
+            self._desk.emit(self.request.trigger, self._targets, reason, told(message))

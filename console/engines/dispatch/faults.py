@@ -49,6 +49,10 @@ class NotPrefetchedError(DispatchError):
     """The source holds the commit already."""
 
 
+_IN_DOUBT = (408, 499)
+"""Statuses below 500 by which proxies speak of time and lost connections, not of the request."""
+
+
 class WriteFate(StrEnum):
     """What is known about a starting write that did not answer with success."""
 
@@ -73,7 +77,7 @@ def classify_write(error: QuarterdeckError) -> WriteFate:
         return WriteFate.GONE
     if isinstance(error, Unreachable | LoginExpired):
         return WriteFate.NOT_MADE
-    if isinstance(error, ApiError) and 400 <= error.status < 500:
+    if isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _IN_DOUBT:
         return WriteFate.NOT_MADE
     return WriteFate.UNCONFIRMED
 

@@ -13,8 +13,10 @@ import msgspec
 from console.engines.dispatch.constants import point
 from console.engines.dispatch.types import Operation, TriggerRecord, TriggerStatus
 from console.errors import ProtocolError
+from console.kit.sanitize import sanitize
 
 _MEND = "Put status.operation right, or remove it when no apply runs there."
+_MOST_TOLD = 4000
 _WIRE_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Operation))
 
 
@@ -54,6 +56,13 @@ def later(first: TriggerStatus, second: TriggerStatus) -> TriggerStatus:
         repair_pending=first.repair_pending if second.repair_pending is None else second.repair_pending,
         withdrawn=tuple(dict.fromkeys((*first.withdrawn, *second.withdrawn))),
     )
+
+
+def told(message: str) -> str:
+    """A message of a controller as it is recorded and reported: harmless on a terminal, and never so long that the record
+    would not fit any more where it is kept (an object's annotations take 256 KiB in all)."""
+    rest = len(message) - _MOST_TOLD
+    return sanitize(message if rest <= 0 else f"{message[:_MOST_TOLD]} … and {rest} characters more")
 
 
 def read_operation(value: Any, where: str, hint: str = _MEND) -> Operation | None:
