@@ -20,7 +20,7 @@ from console.journal.journal import Journal
 from console.journal.records import Who
 from console.kit.timing import SystemClock
 from console.model.connections import Connection, Phase
-from console.model.operations import Operation, State
+from console.model.operations import Operation, State, StepView
 from console.model.plan import Intent, Plan
 from console.model.refs import Ref
 from console.runtime.arming import Arming
@@ -90,9 +90,9 @@ class FragileJournal(Journal):
         await super().step_ended(operation, step, state, detail, seconds)
         self._die("after step_ended")
 
-    async def end(self, operation: str, state: State, message: str) -> None:
+    async def end(self, operation: str, state: State, message: str, phases: tuple[StepView, ...] = ()) -> None:
         self._die("before end")
-        await super().end(operation, state, message)
+        await super().end(operation, state, message, phases)
         self._die("after end")
 
     def _die(self, here: str) -> None:

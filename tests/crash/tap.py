@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Literal, Self
+
+_STARTS_REQUEST = re.compile(rb"(GET|POST|PATCH|PUT|DELETE) /")
 
 Mode = Literal["pass", "cut before", "cut after", "hold"]
 
@@ -17,7 +20,8 @@ class Tap:
 
     `mode` is what becomes of the next writes: `cut before` resets the connection and passes nothing on, `cut after` resets it
     when the server has answered, `hold` keeps that answer back. `writes` counts those that the server got, `answered` is set
-    when it answered one. `before_write` runs before a write is passed on.
+    when it answered one. `before_request` runs before any request is passed on, with its first line, `before_write` before a
+    write.
     """
 
     def __init__(self, target: str, authority: str = "") -> None:
@@ -25,6 +29,7 @@ class Tap:
         self.writes = 0
         self.answered = asyncio.Event()
         self.before_write: Callable[[], Awaitable[None]] | None = None
+        self.before_request: Callable[[str], Awaitable[None]] | None = None
         self.port = 0
         self._target = target
         self._trust = ssl.create_default_context(cafile=authority) if target.startswith("https:") else None
@@ -80,6 +85,8 @@ class Tap:
 
         async def ask() -> None:
             while data := await reader.read(65536):
+                if self.before_request is not None and _STARTS_REQUEST.match(data):
+                    await self.before_request(data.partition(b"\r\n")[0].decode())
                 if _starts_write(data):
                     if self.mode == "cut before":
                         return
