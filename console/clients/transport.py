@@ -214,7 +214,7 @@ def connection_problem(error: Exception, exchange: Exchange, endpoint: Endpoint,
     if tls is not None and tls.reason and ("CERTIFICATE" in tls.reason or "UNKNOWN_CA" in tls.reason) and "ALERT" in tls.reason:
         hint = endpoint.login_hint or "Renew the client certificate, or check that it belongs to this server."
         return errors.LoginExpired(f"{where}: the server does not accept our client certificate ({words}).", hint)
-    if tls is not None and tls.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"}:
+    if tls is not None and tls.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"} and not exchange.sent:
         return errors.Unreachable(
             f"{where}: what answers there does not speak TLS.", "Is it an http:// address, or another port?"
         )

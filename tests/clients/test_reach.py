@@ -9,6 +9,7 @@ import pytest
 from console import errors
 from console.clients.endpoint import Endpoint
 from console.clients.http import HttpClient
+from console.clients.transport import Exchange, connection_problem
 from tests.clients.servers import Authority, Reply, Seen, connect_proxy, listening, serve, socks_proxy, strict_tls
 
 
@@ -255,3 +256,14 @@ def test_tls_never_falls_back_to_old_versions(authority: Authority) -> None:
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+@pytest.mark.parametrize("reason", ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"])
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_broken_record_after_a_write_was_sent_does_not_say_that_nothing_was_sent(reason: str, sent: bool) -> None:
+    exchange = Exchange("PATCH /x")
+    exchange.sent = sent
+    broken = ssl.SSLError(1, reason)
+    broken.reason = reason
+    problem = connection_problem(broken, exchange, Endpoint(base_url="https://127.0.0.1"), safe=False)
+    assert type(problem) is (errors.UnclearAnswer if sent else errors.Unreachable)
