@@ -7,10 +7,12 @@ request that failed can have been carried out. The kinds are described by shape,
 from __future__ import annotations
 
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import msgspec
 
 from console.clients.kubernetes import MERGE_PATCH, KubernetesClient
+from console.errors import Invalid
 
 
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
@@ -106,5 +108,12 @@ def _of(kind: ServedKind, body: dict[str, Any]) -> str:
 
 def _path(kind: ServedKind, namespace: str, name: str = "") -> str:
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    where = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{where}/{kind.plural}" + (f"/{name}" if name else "")
+    where = f"/namespaces/{_part(namespace)}" if namespace else ""
+    return f"{root}{where}/{kind.plural}" + (f"/{_part(name)}" if name else "")
+
+
+def _part(name: str) -> str:
+    """A name as one part of a path, whatever it is: whoever may write a trigger must not choose what is asked about."""
+    if name in {".", ".."}:
+        raise Invalid(f"{name!r} is no name of an object.", "Correct the name where it is given.", status=400)
+    return quote(name, safe="")
