@@ -131,7 +131,7 @@ class ClusterEngine:
             tokens=tokens,
             timing=timing,
         )
-        reconciler = TriggerReconciler(leading, self.custom_clients, self.dispatcher, clock, timing)
+        reconciler = TriggerReconciler(leading, self.custom_clients, self.dispatcher, clock, timing, record=self.records.record)
         self._rounds = TriggerRounds(objects, reconciler, self._leads)
         self._noticed: set[tuple[str, str, str]] = set()
         self.operations: dict[TriggerRef, Operation] = {}

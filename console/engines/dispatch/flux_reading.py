@@ -9,7 +9,7 @@ import msgspec
 
 from console.engines.dispatch.constants import REQUESTED_AT, Outcome
 from console.engines.dispatch.revisions import commit_of
-from console.engines.dispatch.types import ObjectName, Progress, Source, Suspension
+from console.engines.dispatch.types import ObjectName, Progress, Source, Suspension, Trace
 from console.engines.ports.applier import GIT_REPOSITORIES, JsonObject
 from console.kit.dig import dig, text
 
@@ -17,6 +17,7 @@ _PINS = ("commit", "name", "tag", "semver")
 """Fields of ``spec.ref`` that outrank ``branch``, in the order in which source-controller looks at them."""
 
 _DEFAULT_BRANCH = "master"
+_CONTROLLERS = ("kustomize-controller", "gotk-kustomize-controller")
 
 
 class SuspendOwners(msgspec.Struct, frozen=True):
@@ -166,4 +167,19 @@ def read_suspension(obj: JsonObject, manager: str) -> Suspension:
     applied = read_ready(obj, "") or Progress(
         Outcome.RUNNING, "a reconcile is running", text(obj, "status", "lastAppliedRevision")
     )
-    return Suspension(suspended(obj), suspend_owners(obj, manager).ours, settled(obj), applied)
+    return Suspension(suspended(obj), suspend_owners(obj, manager).ours, settled(obj), applied, read_trace(obj, manager))
+
+
+def read_trace(obj: JsonObject, manager: str) -> Trace:
+    """What applying passes have left in the status, and who changed the object last beside its controller and us."""
+    others = [
+        (text(entry, "time"), text(entry, "manager"))
+        for entry in dig(obj, "metadata", "managedFields") or []
+        if not entry.get("subresource") and text(entry, "manager") not in (manager, *_CONTROLLERS)
+    ]
+    return Trace(
+        applied=text(obj, "status", "lastAppliedRevision"),
+        attempted=text(obj, "status", "lastAttemptedRevision"),
+        ended=text(obj, "status", "history", 0, "lastReconciled"),
+        hand=max(others, default=("", "")),
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from console.engines.dispatch.constants import ConditionReason
 from console.engines.dispatch.flux import FluxClient
 from console.engines.dispatch.judgement import Condition
-from console.engines.dispatch.types import ObjectName, Operation, TriggerRef
+from console.engines.dispatch.types import ObjectName, Operation, Suspension, TriggerRef
 
 
 class Following(Protocol):
@@ -23,17 +24,24 @@ def followed(following: Following, trigger: TriggerRef, operation: Operation | N
     return operation is not None and operation.in_flight and following.following(trigger, operation.token)
 
 
-async def keep_held(flux: FluxClient, ref: ObjectName, *, applying: bool, fresh: bool) -> tuple[Condition, bool]:
+def _unseen(_: Suspension) -> None:
+    return None
+
+
+async def keep_held(
+    flux: FluxClient, ref: ObjectName, *, applying: bool, fresh: bool, seen: Callable[[Suspension], None] = _unseen
+) -> tuple[Condition, bool]:
     """Suspend the Kustomization unless an operation that somebody follows has it resumed.
 
     :param applying: such an operation is under way. :param fresh: it is taken into hold only now, so that finding it resumed
-        is no surprise.
+        is no surprise. :param seen: gets what was read, before anything is written.
     :returns: the condition ``Held``, and whether to look again soon.
     :raises DispatchError: it could not be read or suspended.
     """
     if applying:
         return Condition("True", ConditionReason.APPLYING, "an operation has it resumed"), True
     suspension = await flux.suspension(ref)
+    seen(suspension)
     if suspension.complete:
         return Condition("True", ConditionReason.SUSPENDED), False
     if suspension.suspended and suspension.held:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.engines.dispatch.binding import binding_mismatch
 from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import ConditionReason, Reason
+from console.engines.dispatch.external import ExternalApplies
 from console.engines.dispatch.faults import DispatchError, PermanentError, RetryableError, StaleError
 from console.engines.dispatch.flux_reading import read_suspension, suspend_owners
 from console.engines.dispatch.holding import Following, followed, keep_held
@@ -16,7 +17,7 @@ from console.engines.dispatch.judgement import Condition
 from console.engines.dispatch.local import LOCAL_KIND, AnnotationStore, Declarations, LocalTrigger, read_local
 from console.engines.dispatch.many import Lists, Name
 from console.engines.dispatch.resources import applier_key, trigger_ref
-from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRef, Verdict
+from console.engines.dispatch.types import ApplierKey, ObjectName, Operation, TargetRef, TriggerRecord, TriggerRef, Verdict
 from console.engines.ports.applier import (
     APPLICATIONS,
     ARGOCD_TRIGGERS,
@@ -26,8 +27,8 @@ from console.engines.ports.applier import (
     JsonObject,
     Objects,
 )
-from console.engines.ports.dispatch import Clusters, Decision
-from console.errors import NotFound, NotServed, QuarterdeckError
+from console.engines.ports.dispatch import Clusters, Decision, Stored
+from console.errors import Conflict, NotFound, NotServed, QuarterdeckError
 from console.kit.dig import text
 
 
@@ -66,6 +67,7 @@ class LocalTriggers:
         self._declarations = declarations
         self._store = store
         self._met: dict[TriggerRef, tuple[str, float]] = {}
+        self._external = ExternalApplies()
         self._lists = {kind.kind: Lists() for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
     async def validate(self, trigger: LocalTrigger) -> Verdict:
@@ -176,14 +178,33 @@ class LocalTriggers:
         stored = await self._store.read(trigger.ref)
         record = read_local(stored.document)
         if not record.holding:
+            self._external.forget(trigger.ref)
             return Kept(Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False, stored.version)
         flux = await self._clients.flux(trigger.cluster)
         applying = followed(following, trigger.ref, record.operation) or self._anothers(trigger.ref, record.operation)
-        if not applying and read_suspension(stored.document, flux.manager).complete:
-            return Kept(Condition("True", ConditionReason.SUSPENDED), False, stored.version)
+        if applying:
+            self._external.forget(trigger.ref)
+        else:
+            suspension = read_suspension(stored.document, flux.manager)
+            found = self._external.look(trigger.ref, suspension, record.operation)
+            if found is not None:
+                return await self._record_found(trigger, stored, found)
+            if suspension.complete:
+                return Kept(Condition("True", ConditionReason.SUSPENDED), False, stored.version)
         condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=False)
         # What a second read found complete has another version than the first: the next look settles it.
         return Kept(condition, again, "")
+
+    async def _record_found(self, trigger: LocalTrigger, stored: Stored, found: Operation) -> Kept:
+        """Somebody else's apply goes onto the record; another look tells that nothing has changed since."""
+        try:
+            await self._store.write(
+                trigger.ref, stored, TriggerRecord(operation=found, repair_pending=stored.record.repair_pending)
+            )
+        except Conflict:
+            # It was changed in this moment, perhaps by a console that found it too; what is there then is read again.
+            self._external.forget(trigger.ref)
+        return Kept(Condition("True", ConditionReason.SUSPENDED), True, "")
 
     def _anothers(self, trigger: TriggerRef, operation: Operation | None) -> bool:
         """Whether an operation in flight that nobody here follows may be followed by another console.

@@ -1,21 +1,24 @@
 """One pass over a custom trigger: judge it, publish what it is, and hold or hand back its Kustomization. Section 2.8.
 
-It writes conditions, source and finalizer, never the operation: that is the status writer's. One pass at a time a trigger.
+It writes conditions, source and finalizer, never the operation: that is the status writer's, which it asks to record one that
+was found. One pass at a time a trigger.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Awaitable, Callable
 
 from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.conditions import with_conditions
 from console.engines.dispatch.constants import FIELD_MANAGER, FINALIZER, ConditionReason, Timing
+from console.engines.dispatch.external import ExternalApplies
 from console.engines.dispatch.faults import RetryableError
 from console.engines.dispatch.holding import Following, followed, keep_held
 from console.engines.dispatch.judgement import Condition, Judgement, configured, ready
 from console.engines.dispatch.references import References
 from console.engines.dispatch.resources import TRIGGER_KINDS, TriggerView, held_message
-from console.engines.dispatch.types import Consumer, TriggerRef, Verdict
+from console.engines.dispatch.types import Consumer, Operation, Suspension, TriggerRef, Verdict
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject, Objects
 from console.errors import NotFound
 from console.kit.dig import dig, text
@@ -25,8 +28,15 @@ _RELEASED = Condition("False", ConditionReason.RESUMED, "it was handed back")
 """Must replace a Held=True: requests go by it."""
 
 
+Record = Callable[[TriggerRef, Operation], Awaitable[object]]
+"""Puts an operation onto its trigger; raises while another one is in flight there."""
+
+
 class TriggerReconciler:
-    """Runs only in the elected engine."""
+    """Runs only in the elected engine.
+
+    :param record: for an apply that was found on a held Kustomization and not asked for; None: it is not recorded.
+    """
 
     def __init__(
         self,
@@ -36,6 +46,7 @@ class TriggerReconciler:
         clock: Clock,
         timing: Timing | None = None,
         manager: str = FIELD_MANAGER,
+        record: Record | None = None,
     ) -> None:
         self._control = control
         self._references = References(control)
@@ -44,6 +55,8 @@ class TriggerReconciler:
         self._clock = clock
         self._poll = (timing or Timing()).poll_interval
         self._manager = manager
+        self._record = record
+        self._external = ExternalApplies()
 
     async def reconcile(self, ref: TriggerRef) -> float:
         """One pass; returns seconds until the next one is needed (0: none before something changes).
@@ -111,13 +124,24 @@ class TriggerReconciler:
             await self._set_finalizers(trigger, finalizers)
         flux = await self._clients.flux(trigger.key.cluster)
         applying = followed(self._following, trigger.ref, trigger.record.operation)
-        condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=not trigger.holding)
+        found: list[Operation] = []
+
+        def seen(suspension: Suspension) -> None:
+            operation = self._external.look(trigger.ref, suspension, trigger.record.operation)
+            found.extend([operation] if operation is not None else [])
+
+        if applying or not trigger.holding:
+            self._external.forget(trigger.ref)
+        condition, again = await keep_held(flux, trigger.key.ref, applying=applying, fresh=not trigger.holding, seen=seen)
+        if found and self._record is not None:
+            await self._record(trigger.ref, found[0])
         return condition, self._poll if again else 0.0
 
     async def _let_go(self, trigger: TriggerView) -> tuple[str, float]:
         """Release, then drop the finalizer; returns a note on who keeps it suspended, and seconds to wait if it must wait."""
         if followed(self._following, trigger.ref, trigger.record.operation):
             return "", self._poll
+        self._external.forget(trigger.ref)
         flux = await self._clients.flux(trigger.key.cluster)
         manager = await flux.release(trigger.key.ref)
         rest = [name for name in dig(trigger.obj, "metadata", "finalizers") or [] if name != FINALIZER]

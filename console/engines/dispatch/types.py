@@ -212,6 +212,22 @@ class Started:
     verdict: Progress | None = None
 
 
+class Trace(msgspec.Struct, frozen=True):
+    """What applying passes leave in the status. ``ended`` is when the newest of its history ended (RFC 3339, or "").
+
+    ``hand`` is when who changed the object last, apart from its controller and us; it is no part of the trace.
+    """
+
+    applied: str = ""
+    attempted: str = ""
+    ended: str = ""
+    hand: tuple[str, str] = ("", "")
+
+    def same_as(self, other: Trace) -> bool:
+        """Whether nothing was applied between the two."""
+        return (self.applied, self.attempted, self.ended) == (other.applied, other.attempted, other.ended)
+
+
 class Suspension(msgspec.Struct, frozen=True):
     """How a Kustomization is held: ``applied`` is the verdict of its last apply, whoever asked for it."""
 
@@ -219,6 +235,7 @@ class Suspension(msgspec.Struct, frozen=True):
     held: bool
     handled: bool
     applied: Progress
+    trace: Trace = Trace()
 
     @property
     def complete(self) -> bool:
