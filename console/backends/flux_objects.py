@@ -23,6 +23,7 @@ from console.backends.kube_common import (
     suspended_by,
 )
 from console.backends.kube_wire import OwnedMeta
+from console.model import holds
 from console.model.health import Condition, Health
 from console.model.holds import HoldNote, parse_note, says_holding
 from console.model.kubernetes import KubeObject, Trigger
@@ -238,6 +239,33 @@ def _follows(kind: str, spec: SourceSpec) -> str:
     if kind == "OCIRepository":
         return (ref.digest or ref.semver or ref.tag or "latest") if ref else "latest"
     return ""
+
+
+def found_apply(wire: WireKustomization, target: Ref) -> Operation | None:
+    """An apply of somebody else that a console found on what it holds: no journal has asked for it, so the record tells it."""
+    annotations = wire.metadata.annotations
+    found = holds.found_apply(annotations.dispatch or "") if annotations is not None else None
+    if found is None:
+        return None
+    state = State.SUCCEEDED if found.outcome == "Succeeded" else State.FAILED
+    ended = instant(found.completed_at)
+    return Operation(
+        ref=seen_on(target),
+        health=state.health,
+        reason=sentence(found.message) if state is State.FAILED else "",
+        created=ended,
+        changed=ended,
+        target=target,
+        verb="apply",
+        state=state,
+        started=ended,
+        ended=ended,
+        who="somebody else",
+        why=found.reason,
+        message=sentence(found.message),
+        commit=found.commit,
+        related=(target,),
+    )
 
 
 def operation(resource: Trigger | KubeObject) -> Operation | None:

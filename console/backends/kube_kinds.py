@@ -42,8 +42,11 @@ class Kind(msgspec.Struct, frozen=True):
         return self.group in ("", "apps", "batch")
 
 
-def _flux_operation(_: Any, resource: Resource, __: Scope) -> Operation | None:
-    return flux_objects.operation(resource) if isinstance(resource, Trigger | KubeObject) else None
+def _flux_operation(wire: Any, resource: Resource, _: Scope) -> Operation | None:
+    running = flux_objects.operation(resource) if isinstance(resource, Trigger | KubeObject) else None
+    if running is None and isinstance(wire, WireKustomization):
+        return flux_objects.found_apply(wire, resource.ref)
+    return running
 
 
 def _argo_operation(wire: Any, _: Resource, scope: Scope) -> Operation | None:

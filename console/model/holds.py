@@ -41,11 +41,15 @@ class HoldNote(msgspec.Struct, frozen=True):
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class HeldOperation(msgspec.Struct, frozen=True):
+class HeldOperation(msgspec.Struct, frozen=True, rename="camel"):
     """The operation in the engine's record, as far as others need to know it."""
 
+    token: str = ""
     commit: str = ""
+    reason: str = ""
     outcome: str = ""
+    completed_at: str = ""
+    message: str = ""
 
 
 class HoldRecord(msgspec.Struct, frozen=True):
@@ -69,6 +73,15 @@ def says_holding(text: str) -> bool:
         return msgspec.json.decode(text or "{}", type=HoldRecord).holding
     except msgspec.MsgspecError:
         return False
+
+
+def found_apply(text: str) -> HeldOperation | None:
+    """The apply of somebody else that the engine found and put on its record; None if the last one is another."""
+    try:
+        operation = msgspec.json.decode(text or "{}", type=HoldRecord).operation
+    except msgspec.MsgspecError:
+        return None
+    return operation if operation is not None and operation.reason == "External" else None
 
 
 def commit_in_flight(text: str) -> str:

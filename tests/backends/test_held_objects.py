@@ -6,11 +6,15 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
+from console.backends.flux_objects import found_apply
+from console.backends.flux_wire import WireKustomization
 from console.backends.flux_writes import plan_flux
 from console.errors import Refused
 from console.model.health import Health
+from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
 from console.views import words
@@ -86,3 +90,30 @@ def test_what_is_held_is_released_and_not_resumed(metadata: dict[str, Any], who:
 def test_what_somebody_only_suspended_can_be_resumed() -> None:
     raw = kustomization(spec=SUSPENDED, managedFields=[owned("flux", "Update")])
     assert plan_flux(Intent(verb="resume", targets=(REF,)), {REF: raw}, {}).steps
+
+
+def test_an_apply_that_was_found_on_what_is_held_is_an_operation_of_somebody_else() -> None:
+    operation = {
+        "token": "found 2026-03-01T09:00:00Z",
+        "reason": "External",
+        "outcome": "Succeeded",
+        "commit": "5f3c1f0c9a7d2b8e6f4a1d3c5b7e9f0a2c4d6e81",
+        "completedAt": "2026-03-01T09:00:00Z",
+        "message": "somebody resumed it and commit 5f3c1f0 was applied; it is held again",
+    }
+    record = json.dumps({"holding": True, "operation": operation})
+    raw = kustomization(
+        spec=SUSPENDED, **{**HOLDING, "annotations": {**HOLDING["annotations"], "quarterdeck/dispatch": record}}
+    )
+    found = found_apply(msgspec.convert(raw, WireKustomization), REF)
+    assert found is not None
+    assert (found.who, found.why, found.state, found.commit) == (
+        "somebody else",
+        "External",
+        State.SUCCEEDED,
+        operation["commit"],
+    )
+    assert found.ended == datetime(2026, 3, 1, 9, tzinfo=UTC)
+    operation["reason"] = "CatchUp"
+    raw["metadata"]["annotations"]["quarterdeck/dispatch"] = json.dumps({"operation": operation})
+    assert found_apply(msgspec.convert(raw, WireKustomization), REF) is None, "the journal tells our own"
