@@ -14,6 +14,7 @@ from console.kit.sanitize import sanitize
 
 T = TypeVar("T")
 
+_MOST_WORDS = 4096
 _LONGEST_MESSAGE = 400
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # What a write may have done although the server calls it a failure: its own backend did not answer in time.
@@ -84,7 +85,8 @@ RETRY_HINT = "The connection is made again by itself."
 
 def plain(text: str) -> str:
     """Words of a server made fit for a message: one line, harmless, without secrets, not longer than 400 characters."""
-    text = mask_text(sanitize(" ".join(text.split())))
+    # Looking for secrets in a megabyte without a blank takes minutes; nobody reads on after the first lines.
+    text = mask_text(sanitize(" ".join(text[:_MOST_WORDS].split())))
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
 

@@ -28,6 +28,7 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 20_000
 _BIG_FILE = "1m"
 _LONGEST = 200
+_LONGEST_COMMAND = 4096
 _PROMISES = ("promisor", "partialclonefilter")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What a shell or another git left behind must not point our git at another repository, nor fill its standard error.
@@ -171,7 +172,7 @@ class GitProgram:
 
     async def _git(self, folder: Path, where: str, *argv: str, stdin: bytes = b"", most: int = 1 << 20) -> Finished:
         env = {**self._env, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-        if not where.startswith("http"):
+        if not where.startswith(("http://", "https://", "file://")):
             env["GIT_SSH_COMMAND"] = await self._ssh(folder)
         options = [part for setting in _SAFE for part in ("-c", setting)]
         return await self._run(["git", *options, *argv], env, folder, stdin, most)
@@ -182,7 +183,7 @@ class GitProgram:
             command = self._env.get("GIT_SSH_COMMAND") or ""
             if not command:
                 found = await self._run(["git", "config", "--get", "core.sshCommand"], self._env, folder)
-                command = found.stdout.decode("utf-8", "replace").strip() or "ssh"
+                command = found.stdout[:_LONGEST_COMMAND].decode("utf-8", "replace").partition("\n")[0].strip() or "ssh"
             self._ssh_command = f"{command} -oBatchMode=yes -oConnectTimeout=10"
         return self._ssh_command
 

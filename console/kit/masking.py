@@ -23,11 +23,12 @@ _INNOCENT_KEY = re.compile(
     r"tokenfile|secrets?|.*(_file|_path|name|ref|id|ttl|expiry|expirationseconds|seconds))$",
     re.IGNORECASE,
 )
-_URL_USERINFO = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+# Both patterns begin at the beginning of a word only: tried at each of its letters, a long word would take quadratic time.
+_URL_USERINFO = re.compile(r"(?<![a-z])(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
 _HEADER = re.compile(r"\b(?P<scheme>bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _ASSIGNMENT = re.compile(
-    r"(?P<key>[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[A-Za-z0-9_.-]*)(?P<sep>\s*[=:]\s*)(?P<value>[^\s,;&\"']+)",
+    r"(?<![A-Za-z0-9_.-])(?P<key>[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[A-Za-z0-9_.-]*)(?P<sep>\s*[=:]\s*)(?P<value>[^\s,;&\"']+)",
     re.IGNORECASE,
 )
 
