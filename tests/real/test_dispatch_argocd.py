@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from console.engines.dispatch.argo import ArgoClient
-from console.engines.dispatch.argo_reading import build_operation, carries
+from console.engines.dispatch.argo_reading import build_operation, carries, with_operation
 from console.engines.dispatch.constants import ARGOCD_INITIATOR, ConditionReason, Outcome, Reason, RequestOutcome, Timing
 from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.local import LocalTrigger, read_local
-from console.engines.dispatch.types import Started
+from console.engines.dispatch.tokens import written
+from console.engines.dispatch.types import Operation, Started
+from console.engines.ports.applier import APPLICATIONS
+from console.errors import Conflict
 from tests.engines.dispatch.argo_steps import after_restart
 from tests.engines.dispatch.local_console import LocalConsole
 from tests.engines.dispatch.world import eventually
@@ -61,16 +64,7 @@ async def test_a_commit_is_applied_and_no_moment_has_neither_the_operation_nor_i
 
 async def test_the_dispatcher_applies_a_commit_and_its_record_is_on_the_application(argo: RealArgo) -> None:
     commit = await argo.begin()
-    trigger = LocalTrigger(
-        cluster="east",
-        cluster_uid="uid-of-kube-system",
-        kind="Application",
-        namespace=NAMESPACE,
-        name=argo.name.name,
-        binding=argo.binding,
-        hold=False,
-    )
-    console = LocalConsole(argo, trigger)
+    console = LocalConsole(argo, local_trigger(argo))
     console.start()
     try:
         console.request(commit, Reason.FOREIGN_COMMIT)
@@ -271,6 +265,48 @@ async def test_without_its_controller_an_operation_waits_and_is_found_again_afte
     await asyncio.to_thread(argo.lab.start)
     ended: Any = await argo.end(started)
     assert (ended.outcome, ended.applied_revision) == (Outcome.SUCCEEDED, commit)
+
+
+@pytest.mark.scenario("dispatch:AC34")
+async def test_what_a_dead_process_still_sends_can_not_start_an_operation_that_was_given_up(argo: RealArgo) -> None:
+    commit = await argo.begin()
+    console = LocalConsole(argo, local_trigger(argo))
+    read = await argo.app()
+    guards = {"applier_uid": read["metadata"]["uid"], "guard_resource_version": read["metadata"]["resourceVersion"]}
+    record = Operation(
+        token=argo.tokens.new(),
+        commit=commit,
+        reason=Reason.REPAIR,
+        outcome=Outcome.REQUESTED,
+        requested_at=written(argo.clock.now()),
+        **guards,
+    )
+    console.start()
+    try:
+        recorded = (await console.writer.record(console.trigger.ref, record)).applier
+        assert recorded is not None
+        late = with_operation(recorded, commit, record.token)
+        console.request(commit, recovered=record)
+        await console.done()
+    finally:
+        await console.stop()
+    assert console.outcomes == ["Failed"]
+    with pytest.raises(Conflict):
+        await argo.api.replace(APPLICATIONS, late, manager=ARGOCD_INITIATOR)
+    assert "operationState" not in (await argo.app())["status"]
+
+
+def local_trigger(argo: RealArgo) -> LocalTrigger:
+    """The Application as a trigger of this console."""
+    return LocalTrigger(
+        cluster="east",
+        cluster_uid="uid-of-kube-system",
+        kind="Application",
+        namespace=NAMESPACE,
+        name=argo.name.name,
+        binding=argo.binding,
+        hold=False,
+    )
 
 
 def _spoken(value: Any) -> Any:

@@ -7,10 +7,12 @@ held: an Application with automated sync off applies only when asked.
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from console.engines.dispatch.argo_reading import (
     app_source,
     automated,
+    fence,
     initiator,
     orphan,
     running,
@@ -69,7 +71,7 @@ class ArgoClient:
         return await _ArgoRequest(self._objects, ref, ask, self._clock, self._timing, self.manager).run()
 
     async def progress(self, ref: ObjectName, started: Started) -> Progress:
-        """One read (two before an unseen operation is given up), no write.
+        """One read (two before an unseen operation is given up), and no write but the fence that this may need.
 
         :raises RetryableError: the read failed; nothing is known to have changed, call again.
         """
@@ -78,9 +80,29 @@ class ArgoClient:
         step = argo_step(await self._present(ref), started, self._clock.now(), self._timing)
         if step.look_again:
             # The first read may have been the moment between two writes.
-            step = argo_step(await self._present(ref), started, self._clock.now(), self._timing)
+            app = await self._present(ref)
+            if app is not None and started.recovered:
+                app = await self._fenced(ref, app, started)
+            step = argo_step(app, started, self._clock.now(), self._timing)
         started.seen = started.seen or step.seen
         return step.progress
+
+    async def _fenced(self, ref: ObjectName, app: JsonObject, started: Started) -> JsonObject:
+        """The Application after a write of ours, which an update of a dead process can't land over.
+
+        The version in a record is that of before the record. An update goes by a later one: that of a record kept on the
+        Application itself, or that of a read after a conflict. Only another change makes sure that it comes too late.
+        """
+        body = fence(app, started.token)
+        if body == app or argo_step(app, started, self._clock.now(), self._timing).seen:
+            return app
+        try:
+            return await self._objects.replace(APPLICATIONS, body, manager=self.manager)
+        except QuarterdeckError as error:
+            if self._clock.now() >= started.requested_at + timedelta(seconds=self._timing.late_write_grace):
+                return app
+            message = f"whether an operation can still arrive at Application {ref} is not certain: {error}"
+            raise RetryableError(message) from error
 
     async def _present(self, ref: ObjectName) -> JsonObject | None:
         try:

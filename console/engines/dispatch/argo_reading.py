@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from console.engines.dispatch.constants import ARGO_REQUEST_INFO, ARGOCD_INITIATOR
+from console.engines.dispatch.constants import ARGO_FENCE, ARGO_REQUEST_INFO, ARGOCD_INITIATOR
 from console.engines.dispatch.types import Source
 from console.engines.ports.applier import JsonObject
 from console.kit.dig import dig, text
@@ -105,3 +105,9 @@ def with_operation(app: JsonObject, commit: str, token: str) -> JsonObject:
     if isinstance(body.get("status"), dict):
         body["status"].pop("operationState", None)
     return body
+
+
+def fence(app: JsonObject, token: str) -> JsonObject:
+    """The Application as read, with a note that the operation of ``token`` is given up; the same again changes nothing."""
+    metadata = {**app["metadata"], "annotations": {**(dig(app, "metadata", "annotations") or {}), ARGO_FENCE: token}}
+    return {**app, "metadata": metadata}

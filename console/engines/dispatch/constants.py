@@ -15,6 +15,9 @@ REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 ARGO_REQUEST_INFO = "gitops-reverser/request"
 """Name of the ``info`` entry that carries our token in an Argo CD operation."""
 
+ARGO_FENCE = "gitops-reverser/settled"
+"""Annotation on an Application with the token of an operation that was given up unseen; writing it keeps a late update out."""
+
 FIELD_MANAGER = "gitops-reverser"
 """Default field manager of every write to an applier. Two engines of one name could not tell each other's fields apart."""
 

@@ -11,7 +11,7 @@ from console.engines.dispatch.constants import Outcome, RequestOutcome
 from console.engines.dispatch.faults import RetryableError
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import APPLICATIONS
-from console.errors import Conflict, TimedOut, UnclearAnswer
+from console.errors import Conflict, Forbidden, TimedOut, UnclearAnswer
 from tests.engines.dispatch.argo_steps import after_restart, asked, step, to_the_end
 from tests.engines.dispatch.argo_world import ArgoWorld, argo
 from tests.engines.dispatch.world import C, D, eventually
@@ -216,6 +216,48 @@ async def test_a_record_without_an_update_is_settled_after_a_restart(guard: bool
             await asyncio.sleep(76)
         assert (await step(world, started)).outcome is Outcome.FAILED
         assert "operation" not in world.app
+
+
+@pytest.mark.scenario("dispatch:AC34")
+async def test_an_update_on_its_way_when_its_process_died_can_not_land_once_the_operation_is_given_up() -> None:
+    async with argo(running=False) as world:
+        started = after_restart(await unconfirmed(world, done=False))
+        late = world.api.writes()[0].body
+        # The record was made over an older version than the update goes by.
+        started.guard_resource_version = "0"
+        world.api.fail("replace", APPLICATIONS, TimedOut("no answer"))
+        with pytest.raises(RetryableError, match="not certain"):
+            await step(world, started)
+        ended = await step(world, started)
+        assert (ended.outcome, ended.message.startswith("the operation was not set")) == (Outcome.FAILED, True)
+        with pytest.raises(Conflict):
+            await world.api.replace(APPLICATIONS, late, manager="late")
+        before = world.app
+        assert (await step(world, started)).outcome is Outcome.FAILED
+        assert world.app == before, "one fence is enough"
+
+
+@pytest.mark.scenario("dispatch:AC35")
+async def test_an_update_that_lands_before_the_fence_is_followed() -> None:
+    async with argo(running=False) as world:
+        started = after_restart(await unconfirmed(world, done=False))
+        started.guard_resource_version = "0"
+        operation = build_operation(world.app, C, "T")
+        world.api.before("replace", APPLICATIONS, lambda: world.patch({"operation": operation}))
+        with pytest.raises(RetryableError, match="not certain"):
+            await step(world, started)
+        assert (await step(world, started)).outcome is Outcome.REQUESTED
+
+
+async def test_a_fence_that_may_not_be_written_is_done_without_when_nothing_can_land_any_more() -> None:
+    async with argo(running=False) as world:
+        started = after_restart(await unconfirmed(world, done=False))
+        started.guard_resource_version = "0"
+        world.api.fail("replace", APPLICATIONS, Forbidden("may not"), times=2)
+        with pytest.raises(RetryableError):
+            await step(world, started)
+        await asyncio.sleep(76)
+        assert (await step(world, started)).outcome is Outcome.FAILED
 
 
 @pytest.mark.scenario("dispatch:AC35")
