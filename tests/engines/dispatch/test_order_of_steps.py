@@ -1,0 +1,185 @@
+"""Steps whose order decides, and what a restart must not do too early."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+
+import pytest
+
+from console.engines.dispatch.constants import LOCAL_RECORD, ConditionReason, Outcome, Reason
+from console.engines.dispatch.faults import PermanentError, RetryableError
+from console.engines.dispatch.flux_step import apply_verdict
+from console.engines.dispatch.records import read_operation
+from console.engines.dispatch.types import Operation
+from console.engines.ports.applier import FLUX_TRIGGERS, GIT_REPOSITORIES, KUSTOMIZATIONS
+from console.errors import Conflict
+from tests.engines.dispatch.flux_steps import asked
+from tests.engines.dispatch.local_console import TRIGGER, local, recorded
+from tests.engines.dispatch.reverser import Console, consoles, set_up
+from tests.engines.dispatch.world import SHOP, A, Asking, B, eventually, simulated
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.mark.scenario("dispatch:R16", "dispatch:R20")
+async def test_not_even_a_fetch_is_asked_for_what_another_manager_suspends() -> None:
+    async with simulated() as world:
+        world.parent_sets(True)
+        world.new_writes()
+        with pytest.raises(PermanentError) as caught:
+            await world.client.request(SHOP, Asking(commit="").ask())
+        assert caught.value.reason is ConditionReason.SUSPEND_OWNED_ELSEWHERE
+        assert not world.api.writes()
+
+
+@pytest.mark.scenario("dispatch:R8", "dispatch:R3")
+async def test_a_commit_that_is_applied_but_no_longer_offered_is_not_called_current() -> None:
+    async with simulated() as world:
+        await world.push(B)
+        world.patch(GIT_REPOSITORIES, {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}})
+        await eventually(lambda: B in world.g["status"]["artifact"]["revision"])
+        world.new_writes()
+        with pytest.raises(RetryableError, match="cannot fetch"):
+            await world.client.request(SHOP, Asking(commit=A, reason=Reason.CATCH_UP).ask())
+        assert len(world.api.writes(GIT_REPOSITORIES)) == 1
+        assert not world.api.writes(KUSTOMIZATIONS)
+
+
+@pytest.mark.scenario("dispatch:P16", "dispatch:P25")
+async def test_what_was_applied_before_is_told_when_nothing_ran_or_it_was_interrupted() -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        world.api.calls.clear()
+        revision = f"main@sha1:{A}"
+        started.resume_generation = 99
+        ran_not = apply_verdict({"status": {"lastAppliedRevision": revision}}, started, 1, final=True)
+        assert ran_not is not None
+        assert (ran_not.outcome, ran_not.applied_revision) == (Outcome.FAILED, revision)
+        conditions = [{"type": "Ready", "status": "Unknown", "observedGeneration": 99}]
+        state = {"status": {"conditions": conditions, "lastAppliedRevision": revision}}
+        cut = apply_verdict(state, started, 1, final=True)
+        assert cut is not None
+        assert (cut.outcome, cut.applied_revision) == (Outcome.FAILED, revision)
+        assert apply_verdict(state, started, 1, final=False) is None
+        assert apply_verdict({"status": {}}, started, 1, final=False) is None
+
+
+@pytest.mark.scenario("dispatch:X6")
+@pytest.mark.parametrize(("seconds", "seen"), [(-1.0, True), (-1.5, False), (0.0, True), (30.0, True)])
+async def test_without_guards_only_what_ended_since_the_record_counts(seconds: float, seen: bool) -> None:
+    async with simulated() as world:
+        started = await asked(world)
+        started.resume_generation = started.guard_generation = 0
+        when = (started.requested_at + timedelta(seconds=seconds)).isoformat()
+        by_ready = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": when}]}
+        by_history = {"conditions": [{"type": "Ready", "status": "True"}], "history": [{"lastReconciled": when}, {}]}
+        for state in (by_ready, by_history):
+            verdict = apply_verdict({"status": state}, started, 1.0, final=False)
+            assert (verdict is not None) is seen
+
+
+@pytest.mark.scenario("dispatch:X7")
+async def test_nothing_is_read_for_a_recovered_operation_before_the_start() -> None:
+    async with simulated() as world:
+        set_up(world)
+        async with consoles(world) as console:
+            world.kustomize.apply_seconds = 30
+            console.request(A, Reason.REPAIR)
+            await eventually(lambda: console.operation().get("outcome") == "Running")
+            await console.stop()
+            left = read_operation(console.operation(), "shop")
+        assert left is not None
+        second = Console(world, world.api)
+        second.writer.start()
+        world.new_writes()
+        second.request(A, Reason.REPAIR, recovered=left)
+        await asyncio.sleep(60)
+        assert world.api.reads["Kustomization"] == 0
+        assert not world.api.writes()
+        second.dispatcher.start()
+        await second.done()
+        await second.stop()
+
+
+@pytest.mark.scenario("dispatch:X14")
+async def test_an_applier_stays_busy_while_its_operation_is_followed_again_after_a_crash() -> None:
+    async with simulated() as world:
+        set_up(world)
+        async with consoles(world) as console:
+            world.kustomize.apply_seconds = 60
+            console.request(A, Reason.REPAIR)
+            await eventually(lambda: "Running" in console.outcomes)
+            attempt = next(iter(console.dispatcher._attempts.values()))
+            look, broken = attempt._look, iter([True])
+
+            async def crash(started: object) -> bool:
+                if next(broken, False):
+                    raise ZeroDivisionError
+                return await look(started)  # type: ignore[arg-type]
+
+            attempt._look = crash  # type: ignore[method-assign]
+            await asyncio.sleep(10)
+            assert next(broken, None) is None, "it crashed"
+            console.request(A, Reason.REPAIR)
+            await eventually(lambda: console.error is not None)
+            assert "busy" in str(console.error)
+            await console.done(2)
+            assert console.outcomes[-1] == "Succeeded"
+
+
+@pytest.mark.scenario("dispatch:W4")
+async def test_a_status_that_changes_during_every_try_is_written_later() -> None:
+    async with simulated() as world:
+        set_up(world)
+        async with consoles(world) as console:
+            world.api.fail("replace", FLUX_TRIGGERS, Conflict("changed", status=409), times=6)
+            console.request(A, Reason.REPAIR)
+            await console.done()
+            assert isinstance(console.error, RetryableError)
+            assert "changed during each try to record" in console.error.message
+            assert not world.resumes
+            world.kustomize.apply_seconds = 20
+            console.request(A, Reason.REPAIR)
+            await eventually(lambda: "Running" in console.outcomes)
+            world.api.fail("replace", FLUX_TRIGGERS, Conflict("changed", status=409), times=20)
+            await console.done(2)
+            await eventually(lambda: console.operation()["outcome"] == "Succeeded", 60)
+
+
+async def test_fields_of_a_local_record_that_we_do_not_know_are_kept() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.kustomize.apply_seconds = 20
+            console.request(A)
+            await eventually(lambda: "Running" in console.outcomes)
+            await asyncio.sleep(1)
+            value = json.loads(world.k["metadata"]["annotations"][LOCAL_RECORD])
+            value["operation"]["future"] = 1
+            world.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {LOCAL_RECORD: json.dumps(value)}}})
+            await console.done()
+            await eventually(lambda: not recorded(world).operation.in_flight)
+            assert json.loads(world.k["metadata"]["annotations"][LOCAL_RECORD])["operation"]["future"] == 1
+
+
+@pytest.mark.scenario("dispatch:R26")
+async def test_nothing_is_recorded_on_an_applier_that_begins_to_be_deleted() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            await world.kustomize.stop()
+            await world.delete(wait=False)
+            with pytest.raises(RetryableError, match="is being deleted"):
+                await console.writer.record(TRIGGER.ref, Operation(token="T", reason=Reason.REPAIR, outcome=Outcome.REQUESTED))
+            assert recorded(world).operation is None
+
+
+async def test_what_this_console_holds_itself_is_fit_to_be_driven() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            assert recorded(world).holding
+            verdict = await console.triggers.validate(TRIGGER)
+            assert (verdict.ok, verdict.reason) == (True, ConditionReason.SUCCEEDED)
