@@ -206,3 +206,52 @@ async def test_a_sync_whose_answer_is_lost_is_found_by_its_operation(argo_cluste
         record = await run
     assert record.state is State.SUCCEEDED
     assert "the answer was lost; reading shows that the write arrived" in record.steps[0].detail
+
+
+async def test_every_option_of_a_sync_reaches_the_operation(argo_cluster: Cluster, tmp_path: Path) -> None:
+    obj = application(argo_cluster, syncPolicy={"syncOptions": ["CreateNamespace=true", "Replace=false"]})
+    obj["status"]["resources"] = [
+        {"group": "apps", "version": "v1", "kind": "Deployment", "name": "web"},
+        {"version": "v1", "kind": "Service", "name": "old", "requiresPruning": True},
+    ]
+    ref = await argo_cluster.create(obj)
+    options = {"prune": "true", "force": "true", "strategy": "apply", "replace": "true", "server-side": "true"}
+    async with argo_cluster.desk(ref, tmp_path) as desk:
+        asked = Intent(verb="sync", targets=(ref,), arguments={**options, "resources": "apps:Deployment:web", "revision": "v2"})
+        plan = await desk.commands.plan(asked)
+        assert plan.confirmation == ref.name, "half of it goes"
+        assert any("1 now (Service old)" in said for said in plan.effects)
+        run = asyncio.create_task(desk.run(plan, plan.confirmation))
+        operation = await begins(argo_cluster, obj)
+        assert operation["sync"] == {
+            "revision": "v2",
+            "prune": True,
+            "resources": [{"group": "apps", "kind": "Deployment", "name": "web"}],
+            "syncOptions": ["CreateNamespace=true", "Replace=true", "ServerSideApply=true"],
+            "syncStrategy": {"apply": {"force": True}},
+        }
+        await ends(argo_cluster, obj, "Succeeded", "successfully synced")
+        assert (await run).state is State.SUCCEEDED
+        with pytest.raises(Refused, match="sync knows no prun"):
+            await desk.do("sync", ref, prun="true")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {},
+        {"prune": True, "selfHeal": True, "allowEmpty": True},
+        {"enabled": True, "prune": True},
+        {"enabled": False, "prune": True},
+    ],
+)
+async def test_every_form_of_the_policy_is_restored_exactly(argo_cluster: Cluster, tmp_path: Path, policy: Object) -> None:
+    obj = application(argo_cluster, syncPolicy={"automated": policy})
+    ref = await argo_cluster.create(obj)
+    on = policy.get("enabled") is not False
+    async with argo_cluster.desk(ref, tmp_path) as desk:
+        assert (await desk.do("automated-off" if on else "automated-on", ref)).state is State.SUCCEEDED
+        found = (await argo_cluster.get(obj))["spec"].get("syncPolicy", {}).get("automated")
+        assert (found is not None and found.get("enabled") is not False) is not on
+        assert (await desk.undo(ref)).state is State.SUCCEEDED
+        assert (await argo_cluster.get(obj))["spec"]["syncPolicy"] == {"automated": policy}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
-from console.backends.flux_writes import APPLIERS
+from console.backends.flux_writes import APPLIERS, FORCE_AT, RESET_AT
 from console.errors import Refused
+from console.model.holds import HOLD_NOTE, LOCAL_HOLDER
 from console.model.operations import State
 from console.model.plan import Intent
 from console.model.refs import Ref
@@ -209,3 +211,54 @@ async def _is_refused(planning: object, cluster: Cluster) -> None:
     with pytest.raises(Refused, match=r"may not patch kustomizations\.kustomize\.toolkit\.fluxcd\.io in") as caught:
         await planning
     assert f"kubectl auth can-i patch kustomizations.kustomize.toolkit.fluxcd.io -n {cluster.namespace}" in caught.value.hint
+
+
+@pytest.mark.parametrize("verb", ["resume", "reconcile", "reconcile-with-source"])
+async def test_what_a_console_holds_is_resumed_in_no_way_but_by_its_release(
+    flux_cluster: Cluster, tmp_path: Path, verb: str
+) -> None:
+    repository, obj = fleet.git_repository(flux_cluster.namespace), kustomization(flux_cluster)
+    await flux_cluster.create(repository)
+    ref = await flux_cluster.create(obj)
+    await flux_cluster.patch(obj, {"spec": {"suspend": True}}, manager=LOCAL_HOLDER)
+    note = json.dumps({"by": "ana@bastion", "why": "incident 12"})
+    await flux_cluster.patch(obj, {"metadata": {"annotations": {HOLD_NOTE: note}}}, manager=LOCAL_HOLDER)
+    async with flux_cluster.desk(ref, tmp_path) as desk:
+        await desk.reach.backend.raw(Ref("cluster", "GitRepository", flux_cluster.namespace, "shop"))
+        with pytest.raises(Refused, match="is held by ana@bastion, incident 12") as caught:
+            await desk.do(verb, ref)
+        assert "Release the hold instead" in caught.value.hint
+        assert desk.tap.writes == 0
+
+
+@pytest.mark.parametrize("kind", ["HelmRepository", "HelmChart"])
+async def test_each_source_is_suspended_resumed_and_fetched(flux_cluster: Cluster, tmp_path: Path, kind: str) -> None:
+    sources = {"kind": "HelmRepository", "name": "charts"}
+    spec = HELM_REPOSITORY if kind == "HelmRepository" else {"chart": "cache", "interval": "5m", "sourceRef": sources}
+    obj = source(flux_cluster, kind, "charts", spec)
+    ref = await flux_cluster.create(obj)
+    async with flux_cluster.desk(ref, tmp_path) as desk:
+        assert (await desk.do("suspend", ref)).state is State.SUCCEEDED
+        with pytest.raises(Refused, match="suspended by quarterdeck"):
+            await desk.do("reconcile", ref)
+        resume = asyncio.create_task(desk.do("resume", ref))
+        await flux_cluster.until(obj, lambda live: "suspend" not in live["spec"])
+        await flux_cluster.reports(obj)
+        assert (await resume).state is State.SUCCEEDED
+        fetch = asyncio.create_task(desk.do("reconcile", ref))
+        await flux_cluster.reconciles(obj)
+        assert (await fetch).state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize(("verb", "annotation"), [("force", FORCE_AT), ("reset", RESET_AT)])
+async def test_force_and_reset_ask_twice_with_one_value(
+    flux_cluster: Cluster, tmp_path: Path, verb: str, annotation: str
+) -> None:
+    obj = fleet.helm_release(flux_cluster.namespace)
+    ref = await flux_cluster.create(obj)
+    async with flux_cluster.desk(ref, tmp_path) as desk:
+        run = asyncio.create_task(desk.do(verb, ref))
+        found = await flux_cluster.until(obj, lambda live: token(live) is not None)
+        assert found["metadata"]["annotations"][annotation] == token(found), "helm-controller compares them"
+        await flux_cluster.reconciles(obj)
+        assert (await run).state is State.SUCCEEDED
