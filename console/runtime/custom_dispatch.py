@@ -10,6 +10,7 @@ from typing import Any
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, Outcome
 from console.engines.dispatch.faults import DispatchError, StaleError
 from console.engines.dispatch.judgement import ReferenceState
+from console.engines.dispatch.records import further
 from console.engines.dispatch.resources import TriggerView
 from console.engines.dispatch.revisions import describe_commit
 from console.engines.dispatch.types import Binding, TargetRef, TriggerRef
@@ -143,7 +144,7 @@ class CustomWriter:
             return await self._lease.observe(plan)
         view = await self._view(may_run=True)
         recorded = view.record.operation
-        operation = self._engine.operations.get(self._ref.key) or recorded
+        operation = further(self._engine.operations.get(self._ref.key), recorded)
         commit = str(step.request["commit"])
         if operation is None or operation.token == step.request["before"]:
             return True, f"{commit[:7]} is applied already"

@@ -8,6 +8,7 @@ from typing import Any
 from console.engines.dispatch.constants import Outcome, Reason, RequestOutcome
 from console.engines.dispatch.faults import DispatchError, StaleError
 from console.engines.dispatch.local import LocalTrigger, read_local
+from console.engines.dispatch.records import further
 from console.engines.dispatch.requests import Report
 from console.engines.dispatch.types import ApplierKey, Binding, Operation, TargetRef, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS
@@ -170,7 +171,7 @@ class DispatchWriter:
         trigger = self._declared()
         applier = await self._applier()
         recorded = read_local(applier).operation
-        operation = self._engine.operations.get(trigger.ref.key) or recorded
+        operation = further(self._engine.operations.get(trigger.ref.key), recorded)
         commit = str(step.request["commit"])
         if operation is None or operation.token == step.request["before"]:
             return True, f"{commit[:7]} is applied already"

@@ -32,6 +32,13 @@ def may_replace(stored: Operation | None, new: Operation) -> bool:
     return point(stored.outcome) < point(new.outcome) or (stored.outcome == new.outcome and stored != new)
 
 
+def further(known: Operation | None, recorded: Operation | None) -> Operation | None:
+    """What this process knows of an operation, or what is recorded: whoever lost the lead knows less than who has it."""
+    if known is None or (recorded is not None and known.same_as(recorded) and point(known.outcome) < point(recorded.outcome)):
+        return recorded
+    return known
+
+
 def merged(stored: TriggerRecord, status: TriggerStatus, remembered: Mapping[str, Operation | None]) -> TriggerRecord:
     """The record after a publication.
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from console.engines.dispatch.constants import Outcome, Reason, point
 from console.engines.dispatch.custom_triggers import StatusStore
 from console.engines.dispatch.faults import RetryableError
-from console.engines.dispatch.records import may_replace, merged, read_operation, write_operation
+from console.engines.dispatch.records import further, may_replace, merged, read_operation, write_operation
 from console.engines.dispatch.status_writer import StatusWriter
 from console.engines.dispatch.types import Operation, TriggerRecord, TriggerRef, TriggerStatus
 from console.engines.ports.applier import FLUX_TRIGGERS, JsonObject
@@ -312,3 +312,13 @@ def test_a_publication_never_moves_an_operation_back_or_over_another(old: Outcom
         assert same
         assert not old.complete
         assert point(new) >= point(old)
+
+
+def test_the_later_word_on_an_operation_counts_whoever_has_it() -> None:
+    running, done = op(outcome=Outcome.RUNNING), op(outcome=Outcome.SUCCEEDED)
+    assert further(None, None) is None
+    assert further(None, running) is running
+    assert further(running, None) is running
+    assert further(running, done) is done, "another engine followed it to its end"
+    assert further(done, running) is done, "its end is known here before it is written"
+    assert further(running, op("other", Outcome.SUCCEEDED)) is running
