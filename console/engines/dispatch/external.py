@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from console.engines.dispatch.constants import Outcome, Reason
+from console.engines.dispatch.records import told
 from console.engines.dispatch.revisions import commit_of, describe_commit
 from console.engines.dispatch.types import Operation, Suspension, Trace, TriggerRef
 
@@ -71,5 +72,5 @@ def _operation(suspension: Suspension, hand: str) -> Operation:
         requested_at=trace.ended,
         completed_at=trace.ended,
         applied_revision=trace.applied,
-        message=said,
+        message=told(said),
     )

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from console.engines.dispatch.constants import LOCAL_RECORD, REQUESTED_AT, Outcome, Reason
+from console.engines.dispatch.external import ExternalApplies
 from console.engines.dispatch.faults import RetryableError, WriteFate, classify_write
 from console.engines.dispatch.records import told
 from console.engines.dispatch.tokens import Tokens
+from console.engines.dispatch.types import Progress, Suspension, Trace, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, FLUX_TRIGGERS, KUSTOMIZATIONS
 from console.errors import ApiError, Invalid, Overloaded, ProtocolError, QuarterdeckError, UnclearAnswer
 from tests.engines.dispatch.argo_steps import asked as asked_argo
@@ -174,6 +176,17 @@ async def test_a_message_of_a_controller_fits_into_the_record_and_steers_no_term
                 assert len(message) < 10_000
             await eventually(lambda: "Failed" in world.k["metadata"]["annotations"][LOCAL_RECORD])
             assert len(world.k["metadata"]["annotations"][LOCAL_RECORD]) < 20_000
+
+
+def test_a_message_of_an_apply_that_was_found_is_no_longer_and_no_louder() -> None:
+    found = ExternalApplies()
+    trigger = TriggerRef("FluxTrigger", TEAM, "shop")
+    failed = Progress(Outcome.FAILED, LOUD)
+    assert found.look(trigger, Suspension(True, True, True, failed, Trace(ended="1")), None) is None
+    operation = found.look(trigger, Suspension(True, True, True, failed, Trace(ended="2")), None)
+    assert operation is not None
+    assert operation.message.isprintable()
+    assert len(operation.message) < 10_000
 
 
 def test_a_short_message_is_told_as_it_is() -> None:
