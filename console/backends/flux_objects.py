@@ -203,6 +203,8 @@ def source(kind: str, wire: WireSource, scope: Scope) -> KubeObject:
         url = f"{spec.endpoint or ''}/{spec.bucket_name or ''}"
     elif kind == "HelmChart":
         url = f"{spec.chart or ''} {spec.version or ''}".strip()
+    elif kind == "ImageRepository":
+        url = spec.image or ""
     health, reason = judged.health, judged.reason
     if kind == "HelmRepository" and not judged.conditions and url.startswith("oci://"):
         # The controller keeps no status for OCI Helm repositories: they are only an address.

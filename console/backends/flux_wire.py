@@ -115,6 +115,7 @@ class SourceSpec(FluxSpec):
     chart: str | None = None
     version: str | None = None
     source_ref: NameRef | None = None
+    image: str | None = None
 
 
 class Artifact(Wire):
@@ -131,7 +132,7 @@ class SourceStatus(FluxStatus):
 
 
 class WireSource(Wire):
-    """A GitRepository, OCIRepository, HelmRepository, HelmChart or Bucket."""
+    """A GitRepository, OCIRepository, HelmRepository, HelmChart, Bucket or ImageRepository."""
 
     metadata: OwnedMeta = msgspec.field(default_factory=OwnedMeta)
     spec: SourceSpec = msgspec.field(default_factory=SourceSpec)

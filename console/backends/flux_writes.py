@@ -20,7 +20,7 @@ from console.model.holds import DISPATCH_RECORD, HOLD_NOTE, LOCAL_HOLDER, TRIGGE
 from console.model.plan import Intent, Plan, PlanStep
 from console.model.refs import Ref
 
-SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
+SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ImageRepository")
 FORCE_AT, RESET_AT = "reconcile.fluxcd.io/forceAt", "reconcile.fluxcd.io/resetAt"
 # The controllers that put a Git manifest's fields onto an object: what they own comes back at the next reconciliation.
 APPLIERS = (

@@ -68,11 +68,11 @@ def _target(name: str, plural: str, *, namespaced: bool = True) -> Kind:
     return Kind(name, group, plural, ("v1alpha3",), wire, convert, namespaced=namespaced, standing=True, joined=True)
 
 
-def _source(name: str, plural: str) -> Kind:
+def _source(name: str, plural: str, group: str = "source.toolkit.fluxcd.io") -> Kind:
     convert = partial(flux_objects.source, name)
     versions = ("v1", "v1beta2", "v1beta1")
     # A source is looked at every minute or so: such a pass is no operation that anybody follows.
-    return Kind(name, "source.toolkit.fluxcd.io", plural, versions, WireSource, convert, standing=True)
+    return Kind(name, group, plural, versions, WireSource, convert, standing=True)
 
 
 def _workload(name: str, group: str, plural: str) -> Kind:
@@ -123,6 +123,8 @@ _TABLE = (
     _source("HelmRepository", "helmrepositories"),
     _source("HelmChart", "helmcharts"),
     _source("Bucket", "buckets"),
+    # Only where Flux's image reflector is installed.
+    _source("ImageRepository", "imagerepositories", "image.toolkit.fluxcd.io"),
     Kind(
         "AppProject",
         "argoproj.io",

@@ -8,7 +8,7 @@ from console.views import columns, formats, words
 from console.views.cells import ABSENT, EMPTY, Cell, Column, Context, Table, cell, prose
 
 ARTIFACT_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
-SOURCE_KINDS = (*ARTIFACT_KINDS, "GitTarget", "GitProvider", "ClusterProvider")
+SOURCE_KINDS = (*ARTIFACT_KINDS, "ImageRepository", "GitTarget", "GitProvider", "ClusterProvider")
 
 
 def condition_cell(condition: Condition | None, generation: int) -> Cell:

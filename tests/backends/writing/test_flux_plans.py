@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.backends.flux_writes import plan_flux
+from console.backends.flux_writes import SOURCES, flux_verbs, plan_flux
+from console.backends.kube_deletes import plan_delete
 from console.backends.kube_plans import REQUESTED_AT
 from console.errors import Refused
 from console.model.plan import Intent, Plan, Strength
@@ -94,3 +95,18 @@ def test_force_of_a_helm_release_asks_with_both_annotations() -> None:
     raw = {"metadata": {"name": "redis", "namespace": "apps", "uid": "u3"}, "spec": {}}
     (step,) = plan_flux(Intent(verb="force", targets=(ref,)), {ref: raw}, {}).steps
     assert [change.path.rpartition("/")[2] for change in step.changes] == ["requestedAt", "forceAt"]
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_source_is_suspended_resumed_fetched_and_deleted(kind: str) -> None:
+    ref = Ref("atlas", kind, "flux-system", "shop", "u4")
+    raw = {"kind": kind, "metadata": {"name": "shop", "namespace": "flux-system", "uid": "u4"}, "spec": {}}
+    assert flux_verbs(kind) == ("suspend", "resume", "reconcile")
+    for verb in ("suspend", "reconcile"):
+        assert plan_flux(Intent(verb=verb, targets=(ref,)), {ref: raw}, {}).steps
+    assert plan_delete(Intent(verb="delete", targets=(ref,)), {ref: raw}).steps[0].kind == "delete"
+
+
+def test_an_argument_that_no_flux_verb_knows_is_refused() -> None:
+    with pytest.raises(Refused, match="takes no force"):
+        plan_flux(Intent(verb="reconcile", targets=(SHOP,), arguments={"force": "true"}), {SHOP: kustomization()}, {})
