@@ -27,7 +27,8 @@ from console.journal.records import Who
 from console.kit.timing import SystemClock
 from console.runtime.cluster_engine import ClusterEngine
 
-HASTY = Timing(poll_interval=0.2, status_retry_interval=0.2)
+# What a killed process has sent arrives at once here.
+HASTY = Timing(poll_interval=0.2, status_retry_interval=0.2, late_write_grace=5)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
