@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.ground import CONSOLE, FLUX, Ground, Object, done, entries, owners, position, suspended
 
 MINE = (CONSOLE, "Apply")
@@ -15,11 +17,13 @@ async def held_by_flux(ground: Ground) -> Object:
     return done(await ground.merge(FLUX, SUSPEND))
 
 
+@pytest.mark.scenario("dispatch:K5")
 async def test_a_merge_patch_owns_what_it_changed(ground: Ground) -> None:
     after = await held_by_flux(ground)
     assert owners(after) == {THEIRS}
 
 
+@pytest.mark.scenario("dispatch:K5")
 async def test_a_merge_patch_that_changes_nothing_moves_no_ownership(ground: Ground) -> None:
     await ground.from_git()
     before = done(await ground.suspend(CONSOLE, True))
@@ -28,6 +32,7 @@ async def test_a_merge_patch_that_changes_nothing_moves_no_ownership(ground: Gro
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
+@pytest.mark.scenario("dispatch:L3")
 async def test_an_apply_shares_a_patched_value_and_releasing_leaves_it(ground: Ground) -> None:
     await held_by_flux(ground)
     assert owners(done(await ground.suspend(CONSOLE, True))) == {MINE, THEIRS}
@@ -43,6 +48,7 @@ async def test_another_value_than_a_patch_set_is_a_conflict_with_its_manager(gro
     assert 'conflict with "flux" using kustomize.toolkit.fluxcd.io/v1' in answer.json()["details"]["causes"][0]["message"]
 
 
+@pytest.mark.scenario("dispatch:K3", "dispatch:L2")
 async def test_forcing_and_then_releasing_takes_a_patched_field_back(ground: Ground) -> None:
     await held_by_flux(ground)
     forced = done(await ground.suspend(CONSOLE, False, force=True))

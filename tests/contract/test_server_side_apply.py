@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.ground import CONSOLE, KC, Ground, done, entries, owners, suspended
 
 MINE = (CONSOLE, "Apply")
@@ -31,6 +33,7 @@ async def test_the_controller_applying_its_manifest_leaves_our_field_alone(groun
     assert owners(after) == {MINE}
 
 
+@pytest.mark.scenario("dispatch:K4")
 async def test_an_apply_without_spec_takes_our_field_away_and_our_entry_with_it(ground: Ground) -> None:
     await ground.from_git()
     done(await ground.suspend(CONSOLE, True))
@@ -57,6 +60,7 @@ async def test_another_value_than_git_has_is_a_conflict_that_names_the_field(gro
     assert suspended(await ground.get()) is False
 
 
+@pytest.mark.scenario("dispatch:K3")
 async def test_force_takes_the_field_from_git(ground: Ground) -> None:
     await ground.from_git(suspend=False)
     after = done(await ground.suspend(CONSOLE, True, force=True))
@@ -86,12 +90,14 @@ async def test_an_equal_value_is_shared_without_force(ground: Ground) -> None:
     assert owners(after) == {MINE, GIT}
 
 
+@pytest.mark.scenario("dispatch:K3")
 async def test_an_equal_value_is_shared_even_when_forced(ground: Ground) -> None:
     await ground.from_git(suspend=True)
     after = done(await ground.suspend(CONSOLE, True, force=True))
     assert owners(after) == {MINE, GIT}
 
 
+@pytest.mark.scenario("dispatch:K4")
 async def test_releasing_a_shared_value_leaves_it_to_the_other(ground: Ground) -> None:
     await ground.from_git(suspend=True)
     done(await ground.suspend(CONSOLE, True))

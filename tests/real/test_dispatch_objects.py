@@ -26,7 +26,7 @@ from console.engines.ports.applier import (
     NAMESPACES,
     ApiKind,
 )
-from console.errors import Conflict, NotFound, NotServed, QuarterdeckError
+from console.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, NotServed, QuarterdeckError
 from console.kit.timing import SystemClock
 from tests.engines.dispatch.argo_world import APP, application
 from tests.engines.dispatch.world import Asking, C, eventually
@@ -65,6 +65,7 @@ async def test_reads_tell_a_missing_object_from_an_unknown_kind(objects: Cluster
     assert isinstance(await objects.list(HELM_RELEASES[0], namespace), list)
 
 
+@pytest.mark.scenario("dispatch:K1", "dispatch:K2")
 async def test_guards_refuse_what_has_changed_and_create_nothing(objects: ClusterObjects, namespace: str) -> None:
     spec = {"interval": "1h", "url": "https://git.example.test/a", "ref": {"branch": "main"}}
     made = await objects.apply(GIT_REPOSITORIES, body(GIT_REPOSITORIES, namespace, spec=spec), manager="git", force=True)
@@ -79,6 +80,63 @@ async def test_guards_refuse_what_has_changed_and_create_nothing(objects: Cluste
         await objects.get(GIT_REPOSITORIES, namespace, "gone")
     with pytest.raises(Conflict):
         await objects.replace(GIT_REPOSITORIES, made, manager="us")
+
+
+@pytest.mark.scenario("dispatch:K2")
+async def test_an_apply_with_the_uid_of_another_incarnation_is_refused(objects: ClusterObjects, namespace: str) -> None:
+    spec = {"interval": "1h", "url": "https://git.example.test/a"}
+    made = await objects.apply(GIT_REPOSITORIES, body(GIT_REPOSITORIES, namespace, spec=spec), manager="git", force=True)
+    other = body(GIT_REPOSITORIES, namespace)
+    other["metadata"] = {"name": "shop", "namespace": namespace, "uid": "00000000-0000-0000-0000-000000000000"}
+    with pytest.raises(Invalid, match=r"metadata\.uid.* immutable"):
+        await objects.apply(GIT_REPOSITORIES, other, manager="us", force=True)
+    other["metadata"]["resourceVersion"] = "1"
+    with pytest.raises(Conflict):
+        await objects.apply(GIT_REPOSITORIES, other, manager="us", force=True)
+    assert await objects.get(GIT_REPOSITORIES, namespace, "shop") == made
+
+
+@pytest.mark.scenario("dispatch:F14", "dispatch:S7")
+@pytest.mark.parametrize("kind", [KUSTOMIZATIONS, GIT_REPOSITORIES], ids=lambda kind: kind.kind)
+async def test_an_apply_without_a_uid_and_a_spec_makes_an_empty_object(
+    objects: ClusterObjects, namespace: str, kind: ApiKind
+) -> None:
+    await objects.apply(kind, body(kind, namespace, "empty"), manager="us", force=True)
+    assert not (await objects.get(kind, namespace, "empty")).get("spec")
+
+
+@pytest.mark.scenario("dispatch:S6")
+async def test_a_source_has_an_address_with_a_scheme_that_flux_knows(objects: ClusterObjects, namespace: str) -> None:
+    for number, url in enumerate(("https://git.example.test/a", "http://git.example.test/a", "ssh://git@git.example.test/a")):
+        spec = {"interval": "1h", "url": url}
+        await objects.apply(
+            GIT_REPOSITORIES, body(GIT_REPOSITORIES, namespace, f"a{number}", spec=spec), manager="us", force=True
+        )
+    for url in ("git@git.example.test:a", "git://git.example.test/a", "file:///a"):
+        with pytest.raises(ApiError, match=r"spec\.url"):
+            spec = {"interval": "1h", "url": url}
+            await objects.apply(GIT_REPOSITORIES, body(GIT_REPOSITORIES, namespace, spec=spec), manager="us", force=True)
+
+
+@pytest.mark.scenario("dispatch:K6", "dispatch:V9")
+async def test_whoever_may_do_nothing_may_ask_what_it_may_do(kube: KubeServer, namespace: str) -> None:
+    headers = (("Authorization", f"Bearer {kube.token('nobody')}"),)
+    client = KubernetesClient(Endpoint(base_url=kube.url, ca=str(kube.authority), headers=headers))
+    try:
+        nobody = ClusterObjects(client)
+        with pytest.raises(Forbidden):
+            await nobody.get(KUSTOMIZATIONS, namespace, "shop")
+        assert not await nobody.can_i("patch", KUSTOMIZATIONS, namespace, "shop")
+        rules = [{"apiGroups": [KUSTOMIZATIONS.group], "resources": [KUSTOMIZATIONS.plural], "verbs": ["patch"]}]
+        await asyncio.to_thread(kube.client.grant, "nobody", rules, namespace)
+
+        async def granted() -> bool:
+            return await nobody.can_i("patch", KUSTOMIZATIONS, namespace, "shop")
+
+        await eventually(granted)
+        assert not await nobody.can_i("patch", GIT_REPOSITORIES, namespace, "shop")
+    finally:
+        await client.close()
 
 
 @pytest.mark.scenario("dispatch:R25")

@@ -186,7 +186,7 @@ async def test_a_suspended_source_takes_the_request_and_fetches_nothing(fetched:
     assert artifact_revision(await fetched.source()).endswith(first)
 
 
-@pytest.mark.scenario("dispatch:S4")
+@pytest.mark.scenario("dispatch:S4", "dispatch:S5")
 async def test_of_several_references_commit_name_tag_semver_and_branch_win_in_that_order(fetched: Fetched) -> None:
     tagged = await fetched.begin()
     await asyncio.to_thread(fetched.git.tag, fetched.repository, "latest")

@@ -228,7 +228,7 @@ async def a_commit_that_cannot_be_built_fails_and_is_held_again(world: FluxWorld
     assert (await world.client.suspension(world.name)).complete
 
 
-@body("P13")
+@body("P13", "F2")
 async def a_flux_suspend_before_the_pass_means_that_nothing_ran(world: FluxWorld) -> None:
     await hold(world)
     await world.stop()
@@ -270,7 +270,7 @@ async def a_kustomization_that_is_being_deleted_is_left_to_collect_its_objects(w
     await eventually(collected)
 
 
-@body("W23")
+@body("W23", "F13")
 async def a_held_kustomization_that_is_deleted_leaves_its_objects(world: FluxWorld) -> None:
     await hold(world)
     await world.delete()
