@@ -34,10 +34,12 @@ def held_by_flux(kustomization: JsonObject) -> tuple[Held, ...]:
     """The inventory of a Kustomization; an entry that can't be read is left out."""
     found = []
     for entry in items(kustomization, "status", "inventory", "entries"):
-        parts = text(entry, "id").replace("__", ":").split("_")
-        if len(parts) == 4:
-            namespace, name, group, kind = parts
-            found.append(Held(Identity(group, kind, namespace, name), text(entry, "v")))
+        # From both ends: the group of core kinds is empty, so that two underscores there are no colon.
+        namespace, _, rest = text(entry, "id").partition("_")
+        rest, _, kind = rest.rpartition("_")
+        name, _, group = rest.rpartition("_")
+        if name and kind:
+            found.append(Held(Identity(group, kind, namespace, name.replace("__", ":")), text(entry, "v")))
     return tuple(found)
 
 

@@ -109,11 +109,13 @@ def test_an_inventory_is_read_and_what_must_stay_is_known() -> None:
     entries = [
         {"id": "shop_web_apps_Deployment", "v": "v1"},
         {"id": "_system__reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+        {"id": "shop_settings__ConfigMap", "v": "v1"},
         {"id": "broken", "v": "v1"},
     ]
-    one, other = held_by_flux({"status": {"inventory": {"entries": entries}}})
+    one, other, core = held_by_flux({"status": {"inventory": {"entries": entries}}})
     assert (one.identity, one.api_version) == (Identity("apps", "Deployment", "shop", "web"), "apps/v1")
     assert other.identity.name == "system:reader" and other.identity.namespace == ""
+    assert core.identity == Identity("", "ConfigMap", "shop", "settings") and core.api_version == "v1"
     assert kept({"metadata": {"annotations": {"kustomize.toolkit.fluxcd.io/prune": "disabled"}}})
     assert kept({"metadata": {"annotations": {"argocd.argoproj.io/sync-options": "Replace=true,Prune=false"}}})
     assert not kept({"metadata": {"annotations": {"a": "disabled"}}})
