@@ -164,7 +164,10 @@ class DispatchWriter:
 
     async def _take_over(self) -> str:
         if not await self._engine.claim():
-            raise WorldMoved("Another engine took the Lease in this moment.", "This console shows what it does.")
+            raise WorldMoved(
+                "Another engine holds the Lease: it took or renewed it in this moment.",
+                "This console shows what it does. Should that one seem dead, compare the clocks of both machines.",
+            )
         return "the Lease is ours"
 
     async def _observe_apply(self, step: PlanStep) -> tuple[bool, str]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -34,16 +35,16 @@ class Jumping:
         return self._clock.now() + self.off
 
 
-def claimant() -> tuple[Leadership, Jumping]:
+def claimant() -> tuple[Leadership, Jumping, ApiServer]:
     steady = LoopClock(START)
     steady.now()
-    clock = Jumping(steady)
-    return Leadership(ApiServer(steady), LEASE, "us", clock), clock
+    clock, api = Jumping(steady), ApiServer(steady)
+    return Leadership(api, LEASE, "us", clock), clock, api
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
 async def test_a_clock_that_is_set_prolongs_no_lead(hours: int) -> None:
-    us, clock = claimant()
+    us, clock, _ = claimant()
     assert await us.claim()
     clock.off = timedelta(hours=hours)
     assert us.held is (hours < 0), "set forward, the Lease may have run out meanwhile"
@@ -54,7 +55,7 @@ async def test_a_clock_that_is_set_prolongs_no_lead(hours: int) -> None:
 
 
 async def test_each_lead_is_told_from_the_one_before_it() -> None:
-    us, _ = claimant()
+    us, _, _ = claimant()
     assert await us.claim()
     first = us.term
     await asyncio.sleep(4)
@@ -66,6 +67,45 @@ async def test_each_lead_is_told_from_the_one_before_it() -> None:
     await us.resign()
     assert await us.claim()
     assert us.term == first + 2
+
+
+@pytest.mark.parametrize("alive", [True, False])
+async def test_a_clock_that_is_ahead_pushes_no_live_engine_aside(alive: bool) -> None:
+    us, clock, api = claimant()
+    steady = LoopClock(START)
+    steady.now()
+    them = Leadership(api, LEASE, "them", steady)
+    assert await them.claim()
+    clock.off = timedelta(hours=1)
+
+    async def renew() -> None:
+        while alive:
+            await asyncio.sleep(4)
+            assert await them.claim(), "it was pushed aside"
+
+    beside = asyncio.create_task(renew())
+    began = asyncio.get_running_loop().time()
+    assert await us.claim() is not alive
+    assert asyncio.get_running_loop().time() - began == pytest.approx(15, abs=1)
+    await asyncio.sleep(10)
+    beside.cancel()
+    await asyncio.gather(beside, return_exceptions=True)
+    assert them.held is alive
+
+
+async def test_a_lease_that_was_seen_to_run_out_is_taken_at_once() -> None:
+    us, _, api = claimant()
+    api.create(LEASES, stale("them"))
+    await us.mode()
+    await asyncio.sleep(20)
+    began = asyncio.get_running_loop().time()
+    assert await us.claim()
+    assert asyncio.get_running_loop().time() - began < 1
+
+
+def stale(holder: str) -> dict[str, Any]:
+    spec = {"holderIdentity": holder, "renewTime": "2026-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15}
+    return {"metadata": {"namespace": LEASE.namespace, "name": LEASE.name}, "spec": spec}
 
 
 @asynccontextmanager

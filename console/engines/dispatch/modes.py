@@ -87,6 +87,7 @@ class Leadership:
         self._margin = timedelta(seconds=margin)
         self._until: datetime | None = None
         self._until_loop = 0.0
+        self._watched: tuple[tuple[str, str], float] = (("", ""), 0.0)
         self.term = 0
         """Counts the leads: between two of them others may have led, and nothing of ours was followed."""
 
@@ -115,15 +116,19 @@ class Leadership:
         return mode
 
     async def claim(self) -> bool:
-        """Take a vacant Lease or renew our own; False when somebody else holds it or was faster.
+        """Take a vacant Lease or renew our own; False when somebody else holds it or was faster. One that another let run out
+        is first watched for as long as it lasts, unless it has been already.
 
         :raises QuarterdeckError: it is not known whether the write was made; :attr:`held` goes by the last one that was.
         """
-        now, began = self._clock.now(), asyncio.get_running_loop().time()
         lease = await self._read()
-        if lease_holder(lease, now) not in ("", self._identity):
+        if not self._live(lease) and (pause := self._doubt(lease)) > 0:
+            await asyncio.sleep(pause)
+            lease = await self._read()
+        if self._live(lease) or self._doubt(lease) > 0:
             self._until = None
             return False
+        now, began = self._clock.now(), asyncio.get_running_loop().time()
         spec: JsonObject = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._seconds,
@@ -158,11 +163,26 @@ class Leadership:
         except QuarterdeckError:
             return
 
+    def _live(self, lease: JsonObject | None) -> bool:
+        return lease_holder(lease, self._clock.now()) not in ("", self._identity)
+
+    def _doubt(self, lease: JsonObject | None) -> float:
+        """Seconds for which another's Lease that ran out must still be watched: only by our clock did it run out, and one that
+        is renewed meanwhile is alive, whatever the clocks of two machines say."""
+        if text(lease, "spec", "holderIdentity") in ("", self._identity):
+            return 0.0
+        since = self._watched[1] + number(lease, "spec", "leaseDurationSeconds")
+        return max(0.0, since - asyncio.get_running_loop().time())
+
     async def _read(self) -> JsonObject | None:
         try:
-            return await self._control.get(LEASES, self._lease.namespace, self._lease.name)
+            lease = await self._control.get(LEASES, self._lease.namespace, self._lease.name)
         except NotFound:
             return None
+        seen = text(lease, "spec", "holderIdentity"), text(lease, "spec", "renewTime")
+        if seen != self._watched[0]:
+            self._watched = seen, asyncio.get_running_loop().time()
+        return lease
 
     async def _create(self, spec: JsonObject) -> None:
         """Unforced apply: of two that create at once, the second finds another's ``holderIdentity`` and loses."""
