@@ -6,19 +6,20 @@ import asyncio
 import json
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from console.engines.dispatch.constants import LOCAL_RECORD, ConditionReason, Outcome, Reason
 from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.flux_step import apply_verdict
 from console.engines.dispatch.records import read_operation
-from console.engines.dispatch.types import Operation
+from console.engines.dispatch.types import Binding, Operation
 from console.engines.ports.applier import FLUX_TRIGGERS, GIT_REPOSITORIES, KUSTOMIZATIONS
 from console.errors import Conflict
 from tests.engines.dispatch.flux_steps import asked
 from tests.engines.dispatch.local_console import TRIGGER, local, recorded
 from tests.engines.dispatch.reverser import Console, consoles, set_up
-from tests.engines.dispatch.world import SHOP, A, Asking, B, eventually, simulated
+from tests.engines.dispatch.world import SHOP, A, Asking, B, eventually, simulated, to_the_end
 
 pytestmark = pytest.mark.looptime
 
@@ -183,3 +184,28 @@ async def test_what_this_console_holds_itself_is_fit_to_be_driven() -> None:
             assert recorded(world).holding
             verdict = await console.triggers.validate(TRIGGER)
             assert (verdict.ok, verdict.reason) == (True, ConditionReason.SUCCEEDED)
+
+
+@pytest.mark.scenario("dispatch:P9")
+async def test_a_confirmed_resume_that_is_stamped_over_before_anybody_saw_it_is_waited_for() -> None:
+    async with simulated() as world:
+        world.kustomize.apply_seconds = 20
+        started = await asked(world)
+        await world.flux("reconcile")
+        running = await world.client.progress(SHOP, started)
+        assert (running.outcome, started.seen, world.suspends) == (Outcome.RUNNING, False, 0)
+        ended = await to_the_end(world, started)
+        assert ended.outcome is Outcome.SUCCEEDED
+        assert world.k["spec"]["suspend"] is True
+
+
+async def test_a_hold_that_is_refused_is_not_noted() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world, held=False) as console:
+            elsewhere = msgspec.structs.replace(TRIGGER, binding=Binding("https://git.example.test/other", "main"))
+            with pytest.raises(PermanentError) as caught:
+                await console.triggers.hold(elsewhere)
+            assert caught.value.reason is ConditionReason.SOURCE_MISMATCH
+            assert not world.api.writes(KUSTOMIZATIONS)
+            assert not recorded(world).holding

@@ -21,7 +21,7 @@ from console.errors import Conflict
 from console.kit.timing import LoopClock
 from tests.engines.dispatch.apiserver import ApiServer
 from tests.engines.dispatch.local_console import TRIGGER, LocalConsole, local, recorded
-from tests.engines.dispatch.reverser import KEY, TEAM, cluster, consoles, flux_trigger, put, set_up
+from tests.engines.dispatch.reverser import KEY, TEAM, cluster, consoles, flux_trigger, put, set_up, target
 from tests.engines.dispatch.test_reconciler import Engine, bound
 from tests.engines.dispatch.world import START, URL, WANT, A, eventually, simulated
 
@@ -196,3 +196,34 @@ async def test_a_held_condition_of_an_older_generation_lets_nothing_through() ->
             assert isinstance(console.error, RetryableError)
             assert "changed since it was last seen to hold" in console.error.message
             assert not world.resumes
+
+
+async def test_a_decision_that_does_not_know_its_triggers_incarnation_goes_by_the_name() -> None:
+    async with simulated() as world:
+        set_up(world)
+        async with consoles(world) as console:
+            request = ApplyRequest(
+                trigger=TriggerRef("FluxTrigger", TEAM, "shop"),
+                key=KEY,
+                binding=WANT,
+                commit=A,
+                reason=Reason.REPAIR,
+                targets=console.targets("web"),
+                report=console.reports.append,
+            )
+            console.dispatcher.request_apply(request)
+            await console.done()
+            assert console.outcomes[-1] == "Succeeded"
+
+
+@pytest.mark.scenario("dispatch:X11")
+async def test_who_waits_for_an_applier_is_not_ready_and_says_for_whom() -> None:
+    async with simulated(held=False) as world:
+        bound(world)
+        engine = Engine(world)
+        await engine.until_quiet()
+        put(world.api, flux_trigger("next", holding=False), target("next", "next"))
+        assert await engine.reconciler.reconcile(TriggerRef("FluxTrigger", TEAM, "next")) > 0
+        assert engine.condition("Ready", "next") == engine.condition("Configured", "next") == ("False", "HeldByAnotherTrigger")
+        told = [condition["message"] for condition in engine.obj("next")["status"]["conditions"]]
+        assert all(f"is held by FluxTrigger {TEAM}/shop; this trigger takes over when" in message for message in told)
