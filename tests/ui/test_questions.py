@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from textual.widgets import Input, SelectionList
+from textual.widgets import Input
 
 from console.model.plan import Intent
 from console.ui.screens.ask import AskScreen
 from console.ui.screens.dialogs import ChooseScreen
 from console.ui.screens.plan import PlanScreen
 from console.ui.verbs import Field, fields, needs_live
-from console.ui.widgets.choice import Choice
+from console.ui.widgets.choice import Choice, Marks
 from tests.ui.fleet import SHOP, fill
 from tests.ui.screen import shown
 from tests.ui.stand_in import StandIn, one_field_plan
@@ -86,9 +86,19 @@ async def test_questions_with_few_answers_are_turned_and_entered(
     assert await ask(fields("Application", "sync", APPLICATION), *keys) == expected
 
 
+async def test_what_is_marked_shows_without_colour() -> None:
+    async with shown() as screen:
+        screen.app.push_screen(AskScreen("Sync", (question(fields("Application", "sync", APPLICATION), "resources"),)))
+        dialog = await screen.dialog(AskScreen)
+        marks = dialog.query_one(Marks)
+        await screen.press("space", "down", "space", "space")
+        assert [str(option.prompt)[:3] for option in marks.options] == ["[x]", "[ ]"]
+        assert marks.marked == ("apps:Deployment:shop/web",)
+
+
 async def test_objects_are_marked_in_their_list() -> None:
     found = (question(fields("Application", "sync", APPLICATION), "resources"), Field("reason", "Why", required=False))
-    assert await ask(found, "space", "down", "space", "tab", "enter") == {
+    assert await ask(found, "down", "space", "up", "space", "down", "space", "space", "enter") == {
         "resources": "apps:Deployment:shop/web,:Service:shop/web"
     }
 
@@ -102,7 +112,7 @@ async def test_all_questions_of_a_sync_fit_a_small_screen_or_scroll() -> None:
     async with shown(80, 24) as screen:
         screen.app.push_screen(AskScreen("Sync", fields("Application", "sync", APPLICATION)))
         dialog = await screen.dialog(AskScreen)
-        assert (len(dialog.query(Choice)), len(dialog.query(SelectionList))) == (6, 1)
+        assert (len(dialog.query(Choice)), len(dialog.query(Marks))) == (6, 1)
         await screen.press(*["tab"] * 8)
         reason = dialog.query_one("#field-reason", Input)
         assert reason.has_focus

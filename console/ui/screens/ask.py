@@ -10,11 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, Input, SelectionList, Static
-from textual.widgets.selection_list import Selection
+from textual.widgets import Button, Input, Static
 
 from console.ui.verbs import Field
-from console.ui.widgets.choice import Choice
+from console.ui.widgets.choice import Choice, Done, Marks
 
 
 class AskScreen(ModalScreen[dict[str, str] | None]):
@@ -57,7 +56,7 @@ class AskScreen(ModalScreen[dict[str, str] | None]):
         else:
             self._answer()
 
-    def on_choice_done(self, event: Choice.Done) -> None:
+    def on_done(self, event: Done) -> None:
         """A choice always has an answer: Enter on one shows the plan."""
         event.stop()
         self._answer()
@@ -98,7 +97,7 @@ def _question(field: Field, room: int) -> ComposeResult:
         return
     yield Static(field.question, markup=False, classes="question")
     if field.several:
-        yield SelectionList(*(Selection(label, value) for value, label in field.choices), id=identity, compact=True)
+        yield Marks(field.choices, id=identity)
     else:
         yield Input(id=identity, compact=True)
 
@@ -107,8 +106,8 @@ def _value(widget: Widget) -> str:
     match widget:
         case Choice():
             return widget.value
-        case SelectionList():
-            return ",".join(str(value) for value in widget.selected)
+        case Marks():
+            return ",".join(widget.marked)
         case Input():
             return widget.value.strip()
         case _:

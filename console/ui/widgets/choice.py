@@ -1,4 +1,7 @@
-"""A question with few answers on one line: ``Prune   ‹ no ›``, turned by the arrow keys, the space bar or a letter."""
+"""Answers that are chosen: one of few on one line (``Prune   ‹ no ›``), or any number out of a list (``[x] Service web``).
+
+What is chosen shows as text, not by colour alone.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,44 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import OptionList
+
+
+class Done(Message):
+    """Enter was pressed on an answer: all of them have one."""
+
+
+class Marks(OptionList, inherit_bindings=False):
+    """Any number of a list. :attr:`marked` are the values of those chosen, in the list's order."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor_up", show=False),
+        Binding("down,j", "cursor_down", show=False),
+        Binding("space,x", "select", show=False),
+        Binding("enter", "done", show=False),
+    ]
+
+    def __init__(self, options: Sequence[tuple[str, str]], *, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
+        self._values = tuple(options)
+        self._chosen: set[int] = set()
+        super().__init__(*(f"[ ] {label}" for _, label in options), id=id, markup=False, compact=True)
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """The values of what is chosen."""
+        return tuple(value for index, (value, _) in enumerate(self._values) if index in self._chosen)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Space, or a click: chosen, or no longer."""
+        event.stop()
+        index = event.option_index
+        self._chosen ^= {index}
+        mark = "x" if index in self._chosen else " "
+        self.replace_option_prompt_at_index(index, f"[{mark}] {self._values[index][1]}")
+
+    def action_done(self) -> None:
+        """Every question has an answer."""
+        self.post_message(Done())
 
 
 class Choice(Widget, can_focus=True):
@@ -30,9 +71,6 @@ class Choice(Widget, can_focus=True):
     Choice { height: auto; min-height: 1; color: $foreground; }
     Choice:focus { background: $row-cursor; text-style: bold; }
     """
-
-    class Done(Message):
-        """Enter was pressed on it."""
 
     def __init__(self, question: str, options: Sequence[tuple[str, str]], *, room: int = 0, id: str | None = None) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id)
@@ -71,7 +109,7 @@ class Choice(Widget, can_focus=True):
 
     def action_done(self) -> None:
         """Every question has an answer."""
-        self.post_message(self.Done())
+        self.post_message(Done())
 
     def on_key(self, event: events.Key) -> None:
         """A letter chooses the only answer that begins with it: y and n for most."""
