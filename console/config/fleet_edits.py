@@ -12,6 +12,7 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -23,10 +24,15 @@ from console.errors import ConfigError, WorldMoved
 _ALWAYS = ("name", "connection", "kind", "namespace", "object", "url", "branch")
 
 
-def line_of(entry: TriggerEntry) -> str:
-    """A trigger as one item of ``triggers``, without what is so anyway."""
+def fields_of(entry: TriggerEntry) -> dict[str, Any]:
+    """What is written of a trigger: all but what is so anyway."""
     given = {name: getattr(entry, name) for name in _ALWAYS}
-    given |= {name: True for name in ("hold", "revert_refused_edits", "confirmed") if getattr(entry, name)}
+    return given | {name: True for name in ("hold", "revert_refused_edits", "confirmed") if getattr(entry, name)}
+
+
+def line_of(entry: TriggerEntry) -> str:
+    """A trigger as one item of ``triggers``."""
+    given = fields_of(entry)
     # JSON is YAML: strings need no other care than quotes.
     return "- {" + ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in given.items()) + "}"
 

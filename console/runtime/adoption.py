@@ -128,7 +128,7 @@ class AdoptionWriter:
             effects.append("Without hold: true no commit can be applied by itself: it goes on applying what its source has.")
         if record.holding:
             effects.append("A console holds it already; this one then keeps that hold too.")
-        return self._plan(intent, before, entry, raw, FieldChange(path="triggers", before="", after=line), effects)
+        return self._plan(intent, before, entry, raw, [*effects, f"The line: {line}"])
 
     async def _disown(self, intent: Intent, before: str, raw: dict[str, Any]) -> Plan:
         entry = self._declared(before)
@@ -141,8 +141,7 @@ class AdoptionWriter:
             raise Refused(f"{self._ref.path} is held: nobody here would keep or release it.", "Release the hold first (H).")
         fleet_edits.without_trigger(before, self._file, entry.name)
         effects = ["Nothing is written to the cluster: only the fleet file changes.", "This console no longer drives it."]
-        change = FieldChange(path="triggers", before=fleet_edits.line_of(entry), after="")
-        return self._plan(intent, before, entry, raw, change, effects)
+        return self._plan(intent, before, entry, raw, effects)
 
     def _plan(
         self,
@@ -150,18 +149,19 @@ class AdoptionWriter:
         before: str,
         entry: TriggerEntry,
         raw: dict[str, Any],
-        change: FieldChange,
         effects: list[str],
     ) -> Plan:
         adopts = intent.verb == ADOPT
         said = "Declare" if adopts else "Take out the declaration of"
         bound = {"file": fleet_edits.fingerprint(before)} | ({"uid": text(raw, "metadata", "uid")} if raw else {})
+        fields = {name: str(value).lower() if value is True else value for name, value in fleet_edits.fields_of(entry).items()}
+        before_after = [(name, "absent", value) if adopts else (name, value, "absent") for name, value in fields.items()]
         step = PlanStep(
             key=intent.verb,
             title=f"{said} {self._ref.kind} {self._ref.path} in {self._file}",
             ref=intent.targets[0],
             precondition=bound,
-            changes=(change,),
+            changes=tuple(FieldChange(path=path, before=was, after=then) for path, was, then in before_after),
             request={"call": intent.verb, "entry": msgspec.to_builtins(entry)},
         )
         again = {"name": entry.name, "hold": "true" if entry.hold else "false"}
