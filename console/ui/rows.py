@@ -80,14 +80,19 @@ class Rows:
         if not problems and not chosen:
             return None
         with_cells = total <= _SEARCH_CELLS and bool(chosen.terms)
+        asks = bool(chosen)
 
         def keep(resource: Resource) -> bool:
             if problems and not trouble(resource).needs_attention:
                 return False
             cells = row_cells(self.table.columns, resource, self.context) if with_cells else ()
-            return not chosen or chosen.keeps(resource, cells)
+            return not asks or chosen.keeps(resource, cells)
 
         return keep
+
+    def narrower(self, before: Rows) -> bool:
+        """Whether what is hidden here holds all that was hidden before, in the same table and scope."""
+        return self.filter.narrows(before.filter) and (self.place.problems or not before.place.problems)
 
     def _belongs(self, resource: Resource) -> bool:
         place, ref = self.place, resource.ref

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 _STYLE = re.compile(r"\x1b\[([0-9;]*)m")
 _MOVES = re.compile(r"\x1b\[[0-9;]*[A-Hdf]")
+_NEWLINES = re.compile(r"\n(?=\x1b\[[0-9]+;[0-9]+H)")
+"""Textual ends a line and then says where the next one begins."""
 _FOREGROUND = frozenset(map(str, (*range(30, 38), *range(90, 98))))
 _BACKGROUND = frozenset(map(str, (*range(40, 48), *range(100, 108))))
 _SHOWS_ON_BLANKS = frozenset(["4", "7", "9", "21", "53"])
@@ -33,7 +35,7 @@ def thrifty(frame: str) -> str:
     """The frame with as few style sequences as show the same. It must begin and end as the terminal's own style does."""
     if frame.count("\x1b[0m") < 2:
         return frame
-    parts = _STYLE.split(frame)
+    parts = _STYLE.split(_NEWLINES.sub("", frame))
     out = [parts[0]]
     said = wanted = _PLAIN
     for index in range(1, len(parts), 2):
@@ -41,9 +43,11 @@ def thrifty(frame: str) -> str:
         text = parts[index + 1]
         if not text:
             continue
-        if wanted != said and (letters := _MOVES.sub("", text)) and not (letters.isspace() and _same_blank(said, wanted)):
-            out.append(_change(said, wanted))
-            said = wanted
+        if wanted != said and (letters := _MOVES.sub("", text)):
+            look = _for_blanks(said, wanted) if letters.isspace() else wanted
+            if look != said:
+                out.append(_change(said, look))
+                said = look
         out.append(text)
     if wanted != said:
         out.append(_change(said, wanted))
@@ -75,9 +79,11 @@ def _after(look: Look, codes: str) -> Look:
     return Look(attributes, front, back)
 
 
-def _same_blank(one: Look, other: Look) -> bool:
-    """Whether a blank looks the same in both."""
-    return one.back == other.back and _SHOWS_ON_BLANKS.isdisjoint((*one.attributes, *other.attributes))
+def _for_blanks(said: Look, wanted: Look) -> Look:
+    """What must be said so that blanks look as wanted: only what is behind them, unless something shows without a letter."""
+    if _SHOWS_ON_BLANKS.isdisjoint((*said.attributes, *wanted.attributes)):
+        return Look(said.attributes, said.front, wanted.back)
+    return wanted
 
 
 @lru_cache(maxsize=4096)

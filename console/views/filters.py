@@ -46,11 +46,39 @@ class Filter(msgspec.Struct, frozen=True):
             return False
         return not self.terms or self._keeps_text(resource, cells)
 
+    def narrows(self, other: Filter) -> bool:
+        """Whether this one certainly keeps nothing that ``other`` hides, as when a letter more is typed."""
+        if other.problems_only and not self.problems_only:
+            return False
+        return all(any(_implies(mine, theirs) for mine in self.terms) for theirs in other.terms)
+
     def _keeps_text(self, resource: Resource, cells: Iterable[Cell]) -> bool:
-        ref = resource.ref
-        parts = [ref.connection, ref.kind, ref.path, words.title(resource), resource.reason, *(cell.text for cell in cells)]
-        row = "\n".join(parts).lower()
-        return all(_holds(term, resource, row) != term.negated for term in self.terms)
+        row, name = "", resource.ref.name.lower()
+        for term in self.terms:
+            # Most of what is looked for is in the name; the whole row is put together only for what is not.
+            if term.kind == "text" and term.text in name:
+                holds = True
+            else:
+                row = row or _row(resource, cells)
+                holds = _holds(term, resource, row)
+            if holds == term.negated:
+                return False
+        return True
+
+
+def _row(resource: Resource, cells: Iterable[Cell]) -> str:
+    """All text of a row, in small letters."""
+    ref = resource.ref
+    parts = (ref.connection, ref.kind, ref.path, words.title(resource), resource.reason, *(cell.text for cell in cells))
+    return "\n".join(parts).lower()
+
+
+def _implies(mine: Term, theirs: Term) -> bool:
+    if mine == theirs:
+        return True
+    if mine.kind != theirs.kind or mine.kind == "label" or mine.negated or theirs.negated:
+        return False
+    return theirs.text in mine.text if mine.kind == "text" else is_subsequence(theirs.text, mine.text)
 
 
 def _holds(term: Term, resource: Resource, row: str) -> bool:

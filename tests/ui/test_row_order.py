@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from console.model.health import Health
 from console.model.refs import Ref
+from console.model.resource import Resource
 from console.ui.widgets.row_order import RowOrder
 from console.views.cells import trouble_first
 from tests.ui.samples import stack
@@ -88,3 +89,35 @@ def test_placing_one_by_one_gives_the_same_as_sorting_all(
         assert living.index(ref) == index
         assert living.at(index) == ref
     assert living.index(Ref("x", "Stack", "", "nowhere")) is None
+
+
+def test_a_filter_that_shows_few_is_asked_only_about_what_changed() -> None:
+    order, asked = RowOrder(), list[str]()
+
+    def keep(row: Resource) -> bool:
+        asked.append(row.ref.name)
+        return row.ref.name == "s7"
+
+    order.replace({row.ref: row for row in map(stack, (f"s{number}" for number in range(500)))})
+    order.filter(keep)
+    asked.clear()
+    order.update([stack("s7", Health.BAD), stack("s8", Health.BAD)])
+    assert asked == ["s7", "s8"]
+    assert [ref.name for ref in order] == ["s7"]
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(NAMES, min_size=1, max_size=30), st.text("s123", max_size=2), st.text("s123", min_size=1, max_size=2))
+def test_a_narrower_filter_gives_the_same_as_a_new_one(names: list[str], first: str, more: str) -> None:
+    narrowed, anew = RowOrder(), RowOrder()
+    for order in (narrowed, anew):
+        order.replace({row.ref: row for row in map(stack, names)})
+    narrowed.filter(lambda row: first in row.ref.name)
+    narrowed.filter(lambda row: first + more in row.ref.name, narrower=True)
+    anew.filter(lambda row: first + more in row.ref.name)
+    assert list(narrowed) == list(anew)
+    row = stack(names[0], Health.BAD)
+    for order in (narrowed, anew):
+        order.update([row])
+        order.filter(None)
+    assert list(narrowed) == list(anew)

@@ -49,3 +49,13 @@ def test_sequences_that_add_up_are_understood(pieces: list[tuple[list[str], str]
 def test_a_colour_that_stays_is_said_once() -> None:
     frame = "".join(f"\x1b[38;2;1;2;3;48;2;4;5;6m{text}\x1b[0m" for text in ("one", "  ", "two"))
     assert thrifty(frame) == "\x1b[38;2;1;2;3;48;2;4;5;6mone  two\x1b[0m"
+
+
+def test_a_line_that_says_where_it_begins_needs_no_newline_before_it() -> None:
+    rows = [f"\x1b[{y};1H\x1b[38;2;1;2;3;48;2;4;5;6mrow\x1b[0m" for y in (1, 2)]
+    assert thrifty("\n".join(rows)) == "\x1b[1;1H\x1b[38;2;1;2;3;48;2;4;5;6mrow\x1b[2;1Hrow\x1b[0m"
+
+
+def test_blanks_say_only_what_is_behind_them() -> None:
+    frame = "\x1b[38;2;1;2;3;48;2;4;5;6mrow\x1b[0m\x1b[38;2;9;9;9;48;2;7;7;7m  \x1b[0m"
+    assert thrifty(frame) == "\x1b[38;2;1;2;3;48;2;4;5;6mrow\x1b[48;2;7;7;7m  \x1b[0m"

@@ -66,3 +66,28 @@ def test_half_typed_labels_hide_nothing_and_are_named() -> None:
 @given(st.text(max_size=40))
 def test_any_input_is_a_filter(line: str) -> None:
     parse(line).keeps(LABELLED)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "narrows"),
+    [
+        ("web", "", True),
+        ("web", "we", True),
+        ("web shop", "web", True),
+        ("~wbs", "~wb", True),
+        ("-l app=web x", "-l app=web", True),
+        ("we", "web", False),
+        ("", "w", False),
+        ("!we", "!web", False),
+        ("!web", "!we", False),
+        ("web", "~wb", False),
+        ("-l app=web2", "-l app=web", False),
+    ],
+)
+def test_only_a_filter_that_says_more_narrows(new: str, old: str, narrows: bool) -> None:
+    assert parse(new).narrows(parse(old)) is narrows
+
+
+def test_what_needs_attention_narrows_everything_and_not_the_other_way_round() -> None:
+    assert parse("web", problems_only=True).narrows(parse("web"))
+    assert not parse("web").narrows(parse("web", problems_only=True))

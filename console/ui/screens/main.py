@@ -198,8 +198,9 @@ class MainScreen(Screen[None]):
         self.history.amend(place)
         if self.rows is None:
             return
-        rows = self.rows = Rows(self.runtime.store, self.rows.table, place, self.context())
-        self.table.filter(rows.keeps(len(self.table.rows.objects)))
+        before, rows = self.rows, Rows(self.runtime.store, self.rows.table, place, self.context())
+        self.rows = rows
+        self.table.filter(rows.keeps(len(self.table.rows.objects)), narrower=rows.narrower(before))
         self.refresh_frame()
 
     def go(self, place: Place) -> None:

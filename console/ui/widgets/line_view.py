@@ -13,6 +13,21 @@ _STEP = 16
 """Lines by which the canvas grows."""
 
 
+def differing(old: Strip, new: Strip) -> tuple[int, int]:
+    """The cells between the first and the last piece of text in which two different lines of one width differ."""
+    mine, others = list(new), list(old)
+    start, end, at = 0, new.cell_length, 0
+    shared = min(len(mine), len(others))
+    while at < shared and mine[at] == others[at]:
+        start += mine[at].cell_length
+        at += 1
+    back = 1
+    while back <= shared - at and mine[-back] == others[-back]:
+        end -= mine[-back].cell_length
+        back += 1
+    return (start, end) if start < end and old.cell_length == new.cell_length else (0, new.cell_length)
+
+
 class LineView(ScrollView):
     """Subclasses make lines (:meth:`make_line`) and say when something may have changed (:meth:`paint_changes`)."""
 
@@ -63,7 +78,8 @@ class LineView(ScrollView):
             new = self.make_line(y, width)
             if new != old:
                 self._painted[y] = new
-                self.refresh(Region(0, y, width, 1))
+                start, end = differing(old, new)
+                self.refresh(Region(start, y, end - start, 1))
 
     def render_line(self, y: int) -> Strip:
         """What Textual asks for."""

@@ -128,9 +128,9 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         self._widen(resource for resource in changed if resource.ref in self.rows.objects)
         self._rows_changed()
 
-    def filter(self, keep: Keep | None) -> None:
-        """Show only what ``keep`` lets through."""
-        self.rows.filter(keep)
+    def filter(self, keep: Keep | None, *, narrower: bool = False) -> None:
+        """Show only what ``keep`` lets through; ``narrower`` as for :meth:`RowOrder.filter`."""
+        self.rows.filter(keep, narrower=narrower)
         self._rows_changed()
 
     def tick(self, context: Context) -> None:

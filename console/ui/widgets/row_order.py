@@ -68,10 +68,18 @@ class RowOrder:
         self._primary, self._secondary, self._reverse = primary, secondary, reverse
         self._sort_all()
 
-    def filter(self, keep: Keep | None) -> None:
-        """Show only what ``keep`` lets through (None: everything)."""
-        self._keep = keep
-        self._sort_all()
+    def filter(self, keep: Keep | None, *, narrower: bool = False) -> None:
+        """Show only what ``keep`` lets through (None: everything).
+
+        :param narrower: it lets nothing through that the filter before did not, so that only what is shown must be asked about.
+        """
+        before, self._keep = self._keep, keep
+        if keep is None or not (narrower or before is None):
+            self._sort_all()
+            return
+        objects = self.objects
+        self._entries = [entry for entry in self._entries if keep(objects[entry[2]])]
+        self._entry_of = {entry[2]: entry for entry in self._entries}
 
     def replace(self, objects: Mapping[Ref, Resource]) -> None:
         """Take another complete set of objects."""
@@ -85,7 +93,8 @@ class RowOrder:
             self.objects.pop(ref, None)
         for resource in changed:
             self.objects[resource.ref] = resource
-        if (len(changed) + len(removed)) * _MANY > max(len(self._entries), 64):
+        # By all objects, not by those that are shown: sorting all asks the filter about each of them.
+        if (len(changed) + len(removed)) * _MANY > max(len(self.objects), 64):
             self._sort_all()
             return
         for ref in removed:
