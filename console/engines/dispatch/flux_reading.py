@@ -11,7 +11,7 @@ from console.engines.dispatch.constants import REQUESTED_AT, Outcome
 from console.engines.dispatch.revisions import commit_of
 from console.engines.dispatch.types import ObjectName, Progress, Source, Suspension, Trace
 from console.engines.ports.applier import GIT_REPOSITORIES, JsonObject
-from console.kit.dig import dig, text
+from console.kit.dig import dig, items, mapping, text
 
 _PINS = ("commit", "name", "tag", "semver")
 """Fields of ``spec.ref`` that outrank ``branch``, in the order in which source-controller looks at them."""
@@ -31,11 +31,11 @@ class SuspendOwners(msgspec.Struct, frozen=True):
 def suspend_owners(obj: JsonObject, manager: str) -> SuspendOwners:
     """The owners of ``spec.suspend`` by the object's managedFields."""
     ours, appliers, updaters = False, [], []
-    for entry in dig(obj, "metadata", "managedFields") or []:
-        if entry.get("subresource") or dig(entry, "fieldsV1", "f:spec", "f:suspend") is None:
+    for entry in items(obj, "metadata", "managedFields"):
+        if text(entry, "subresource") or dig(entry, "fieldsV1", "f:spec", "f:suspend") is None:
             continue
-        name = entry.get("manager", "")
-        if entry.get("operation") != "Apply":
+        name = text(entry, "manager")
+        if text(entry, "operation") != "Apply":
             updaters.append(name)
         elif name == manager:
             ours = True
@@ -91,18 +91,17 @@ def name_of(obj: JsonObject) -> ObjectName:
 
 def source_name(kustomization: JsonObject) -> ObjectName | None:
     """The GitRepository that a Kustomization applies; None when it applies something else."""
-    reference = dig(kustomization, "spec", "sourceRef") or {}
-    group = str(reference.get("apiVersion") or "").partition("/")[0]
-    if reference.get("kind") != GIT_REPOSITORIES.kind or group not in ("", GIT_REPOSITORIES.group):
+    reference = mapping(kustomization, "spec", "sourceRef")
+    group = text(reference, "apiVersion").partition("/")[0]
+    if text(reference, "kind") != GIT_REPOSITORIES.kind or group not in ("", GIT_REPOSITORIES.group):
         return None
-    return ObjectName(
-        reference.get("namespace") or text(kustomization, "metadata", "namespace"), str(reference.get("name") or "")
-    )
+    namespace = text(reference, "namespace") or text(kustomization, "metadata", "namespace")
+    return ObjectName(namespace, text(reference, "name"))
 
 
 def pin(repository: JsonObject) -> str:
     """The field of ``spec.ref`` that outranks the branch, as ``tag v1.2``; empty when the repository follows a branch."""
-    reference = dig(repository, "spec", "ref") or {}
+    reference = mapping(repository, "spec", "ref")
     for key in _PINS:
         if reference.get(key):
             return f"{key} {reference[key]}"
@@ -122,8 +121,8 @@ def artifact_revision(repository: JsonObject) -> str:
 
 def ready_condition(obj: JsonObject) -> JsonObject | None:
     """The object's ``Ready`` condition."""
-    for condition in dig(obj, "status", "conditions") or []:
-        if condition.get("type") == "Ready":
+    for condition in items(obj, "status", "conditions"):
+        if text(condition, "type") == "Ready":
             return dict(condition)
     return None
 
@@ -174,8 +173,8 @@ def read_trace(obj: JsonObject, manager: str) -> Trace:
     """What applying passes have left in the status, and who changed the object last beside its controller and us."""
     others = [
         (text(entry, "time"), text(entry, "manager"))
-        for entry in dig(obj, "metadata", "managedFields") or []
-        if not entry.get("subresource") and text(entry, "manager") not in (manager, *_CONTROLLERS)
+        for entry in items(obj, "metadata", "managedFields")
+        if not text(entry, "subresource") and text(entry, "manager") not in (manager, *_CONTROLLERS)
     ]
     return Trace(
         applied=text(obj, "status", "lastAppliedRevision"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from console.engines.dispatch.argo_reading import build_operation
@@ -9,7 +11,16 @@ from console.engines.dispatch.binding import binding_mismatch, same_repository, 
 from console.engines.dispatch.constants import LOCAL_RECORD, Outcome, Reason, RequestOutcome
 from console.engines.dispatch.custom_triggers import StatusStore
 from console.engines.dispatch.faults import PermanentError, RetryableError
-from console.engines.dispatch.flux_step import has_evidence
+from console.engines.dispatch.flux_reading import (
+    SuspendOwners,
+    already_applied,
+    read_suspension,
+    ready_condition,
+    repository_source,
+    source_name,
+    suspend_owners,
+)
+from console.engines.dispatch.flux_step import flux_step, has_evidence
 from console.engines.dispatch.local import read_local
 from console.engines.dispatch.local_triggers import foreign_holder
 from console.engines.dispatch.references import References
@@ -197,3 +208,24 @@ def test_a_published_source_of_odd_shape_is_none() -> None:
     assert trigger_view({**trigger, "kind": "FluxTrigger"}).source is None
     _, trigger = flux_trigger(source={"url": 5, "gitRepository": "shop"})
     assert trigger_view({**trigger, "kind": "FluxTrigger"}).source == Source("", "")
+
+
+ODD_PARTS: list[Any] = [None, "x", 7, True, [], ["x", None, 7], {}, {"x": 1}]
+
+
+@pytest.mark.parametrize("part", ODD_PARTS, ids=repr)
+def test_an_object_of_odd_shape_is_read_as_one_that_says_nothing(part: Any) -> None:
+    obj = {
+        "metadata": {"managedFields": part, "annotations": part},
+        "spec": {"sourceRef": part, "ref": part},
+        "status": {"conditions": part, "history": part, "artifact": part},
+    }
+    started = Started(outcome=RequestOutcome.RESUMED, token="T", commit=C, requested_at=START)
+    assert suspend_owners(obj, "m") == SuspendOwners(False, (), ())
+    assert source_name(obj) is None
+    assert repository_source(obj).revision == "master"
+    assert ready_condition(obj) is None
+    assert not already_applied(obj, C)
+    assert read_suspension(obj, "m").suspended is False
+    assert flux_step(obj, started, 1.0).progress.outcome is Outcome.RUNNING
+    assert flux_step({"spec": part, "status": part, "metadata": part}, started, 1.0).suspend is False
