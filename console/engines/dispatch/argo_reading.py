@@ -11,19 +11,19 @@ from typing import Any
 from console.engines.dispatch.constants import ARGO_FENCE, ARGO_REQUEST_INFO, ARGOCD_INITIATOR
 from console.engines.dispatch.types import Source
 from console.engines.ports.applier import JsonObject
-from console.kit.dig import dig, text
+from console.kit.dig import dig, items, mapping, text
 
 _UNFINISHED = ("Running", "Terminating")
 
 
 def unsupported(app: JsonObject) -> str:
     """Why the Application has no single Git source that can be driven; empty when it has."""
-    spec = dig(app, "spec") or {}
+    spec = mapping(app, "spec")
     if spec.get("sources"):
         return "it lists its sources in spec.sources"
     if spec.get("sourceHydrator"):
         return "its source is hydrated"
-    if not spec.get("source"):
+    if not mapping(spec, "source"):
         return "it has no source"
     if text(app, "spec", "source", "chart"):
         return "its source is a Helm chart"
@@ -38,7 +38,7 @@ def app_source(app: JsonObject) -> Source:
 def automated(app: JsonObject) -> bool:
     """Whether automated sync is on: the block exists and ``enabled`` is absent or true. ``automated: {}`` is on."""
     block = dig(app, "spec", "syncPolicy", "automated")
-    return block is not None and block.get("enabled", True) is not False
+    return block is not None and dig(block, "enabled") is not False
 
 
 def phase(app: JsonObject) -> str:
@@ -61,28 +61,27 @@ def orphan(app: JsonObject) -> tuple[str, str] | None:
 def initiator(app: JsonObject) -> str:
     """Who started the operation that is set or running."""
     for path in (("operation",), ("status", "operationState", "operation")):
-        by = dig(app, *path, "initiatedBy") or {}
-        if by.get("username"):
-            return str(by["username"])
-        if by.get("automated"):
+        if name := text(app, *path, "initiatedBy", "username"):
+            return name
+        if dig(app, *path, "initiatedBy", "automated"):
             return "automated sync"
     return "somebody unknown"
 
 
 def carries(operation: Any, token: str) -> bool:
     """Whether an operation (``.operation`` or the one inside ``operationState``) is the one of this token."""
-    entries = (operation or {}).get("info") or []
-    return any(entry.get("name") == ARGO_REQUEST_INFO and entry.get("value") == token for entry in entries)
+    entries = items(operation, "info")
+    return any(text(entry, "name") == ARGO_REQUEST_INFO and text(entry, "value") == token for entry in entries)
 
 
 def build_operation(app: JsonObject, commit: str, token: str) -> JsonObject:
     """The operation that syncs exactly this commit, otherwise as automated sync would have done it."""
-    policy = dig(app, "spec", "syncPolicy") or {}
+    policy = mapping(app, "spec", "syncPolicy")
     sync: JsonObject = {
         "revision": commit,
         # A repoint between the write and the start can't change what is synced.
         "source": copy.deepcopy(app["spec"]["source"]),
-        "prune": bool((policy.get("automated") or {}).get("prune", False)),
+        "prune": dig(policy, "automated", "prune") is True,
     }
     if policy.get("syncOptions"):
         sync["syncOptions"] = list(policy["syncOptions"])

@@ -11,7 +11,7 @@ from console.engines.dispatch.constants import ARGOCD_INITIATOR, Outcome, Timing
 from console.engines.dispatch.tokens import instant
 from console.engines.dispatch.types import Progress, Started
 from console.engines.ports.applier import JsonObject
-from console.kit.dig import dig, text
+from console.kit.dig import dig, items, mapping, text
 
 _NEVER_SEEN = "the operation was not set, or was removed or replaced before it was seen"
 
@@ -30,7 +30,7 @@ def argo_step(app: JsonObject | None, started: Started, now: datetime, timing: T
         return ArgoStep(Progress(Outcome.FAILED, "the Application was deleted"))
     if started.applier_uid and text(app, "metadata", "uid") != started.applier_uid:
         return ArgoStep(Progress(Outcome.FAILED, "the Application was replaced by another of its name"))
-    state = dig(app, "status", "operationState") or {}
+    state = mapping(app, "status", "operationState")
     if carries(state.get("operation"), started.token):
         return ArgoStep(_of_state(app, state, started), seen=True)
     if carries(dig(app, "operation"), started.token):
@@ -73,7 +73,7 @@ def _settle(app: JsonObject, started: Started, now: datetime, timing: Timing) ->
 
 def _ran_unseen(app: JsonObject, started: Started, timing: Timing) -> bool:
     bound = started.requested_at - timedelta(seconds=timing.record_clock_slack)
-    for entry in dig(app, "status", "history") or []:
+    for entry in items(app, "status", "history"):
         began = instant(text(entry, "deployStartedAt"))
         if (
             text(entry, "initiatedBy", "username") == ARGOCD_INITIATOR

@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from console.engines.dispatch.argo_reading import build_operation
+from console.engines.dispatch.argo_reading import (
+    automated,
+    build_operation,
+    carries,
+    initiator,
+    orphan,
+    running,
+    unsupported,
+)
+from console.engines.dispatch.argo_step import argo_step
 from console.engines.dispatch.binding import binding_mismatch, same_repository, shown
-from console.engines.dispatch.constants import LOCAL_RECORD, Outcome, Reason, RequestOutcome
+from console.engines.dispatch.constants import LOCAL_RECORD, Outcome, Reason, RequestOutcome, Timing
 from console.engines.dispatch.custom_triggers import StatusStore
 from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.flux_reading import (
@@ -229,3 +238,17 @@ def test_an_object_of_odd_shape_is_read_as_one_that_says_nothing(part: Any) -> N
     assert read_suspension(obj, "m").suspended is False
     assert flux_step(obj, started, 1.0).progress.outcome is Outcome.RUNNING
     assert flux_step({"spec": part, "status": part, "metadata": part}, started, 1.0).suspend is False
+
+
+@pytest.mark.parametrize("part", ODD_PARTS, ids=repr)
+def test_an_application_of_odd_shape_is_read_as_one_that_says_nothing(part: Any) -> None:
+    app = {"metadata": {}, "spec": {"syncPolicy": part}, "status": {"operationState": part, "history": part}}
+    started = Started(outcome=RequestOutcome.SYNC_REQUESTED, token="T", commit=C, requested_at=START, recovered=True)
+    assert unsupported(app) == "it has no source"
+    assert not running({"status": {"operationState": part}})
+    assert orphan(app) is None
+    assert initiator({"operation": part, "status": {"operationState": part}}) == "somebody unknown"
+    assert not carries(part, "T")
+    assert not carries({"info": part}, "T")
+    assert argo_step(app, started, START, Timing()).progress.outcome is Outcome.REQUESTED
+    assert automated({"spec": {"syncPolicy": {"automated": part}}}) is (part is not None), "what is there may be on"
