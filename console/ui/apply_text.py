@@ -116,7 +116,7 @@ def _commit_lines(item: CommitOffer, now: datetime, room: int, said_above: str) 
 
 
 def _whence(commit: CommitInfo, now: datetime, room: int) -> str:
-    author = formats.clipped(sanitize(commit.author), 16) if room >= 46 else ""
+    author = formats.clipped(sanitize(commit.author), 16) if room >= 60 else ""
     age = formats.ago(commit.when, now) if commit.when is not None else ""
     return " · ".join(part for part in (author, age) if part)
 

@@ -93,7 +93,8 @@ def title(
         ),
         Part(f" {state.word} ", lock_tone, state.armed, "change.arm"),
         Part(" "),
-        Part(now.strftime("%H:%M" if brief else "%H:%M:%S"), "muted"),
+        # Minutes: a clock that ticks would send something over an idle line every second.
+        Part(now.strftime("%H:%M"), "muted"),
         Part(" "),
     ]
     return [Part(" ▟▙ ", "accent"), Part("quarterdeck", "accent", True), Part("  "), *where], right

@@ -11,12 +11,13 @@ from typing import Any
 
 from console.model.connections import Connection
 from console.model.health import Health, worst
+from console.model.kubernetes import TRIGGER_KINDS
 from console.model.operations import Operation
 from console.model.refs import Ref
 from console.model.resource import Resource
 from console.ui.frame import Count
 from console.ui.ports import StoreView
-from console.views.bridge import on_bridge, trouble
+from console.views.bridge import Place, on_bridge, place, spoken_for, trouble, without_spoken_for
 from console.views.cells import Table
 from console.views.glyphs import TONES
 
@@ -37,6 +38,9 @@ class Tally:
         self._needing: dict[str, Counter[Health]] = {table.name: Counter() for table in self._tables}
         self._places: dict[str, Counter[Health]] = {}
         self._running: Counter[str] = Counter()
+        self._namers: Counter[Place] = Counter()
+        self._names: dict[Ref, Place] = {}
+        self._at: dict[Place, Ref] = {}
 
     def count_all(self) -> None:
         """Count everything once, at the beginning."""
@@ -45,9 +49,9 @@ class Tally:
 
     def take(self, dirty: Iterable[Ref]) -> None:
         """These objects appeared, changed or went."""
-        for ref in dirty:
-            if ref.kind not in self.kinds:
-                continue
+        dirty = [ref for ref in dirty if ref.kind in self.kinds]
+        named = [applier for ref in dirty for applier in self._name(ref)]
+        for ref in dict.fromkeys([*dirty, *(self._at[applier] for applier in named if applier in self._at)]):
             before = self._known.pop(ref, None)
             if before is not None:
                 self._add(ref, before, -1)
@@ -56,6 +60,29 @@ class Tally:
                 parts = tuple(self._parts(resource))
                 self._known[ref] = parts
                 self._add(ref, parts, 1)
+
+    def _name(self, ref: Ref) -> Iterable[Place]:
+        """Note which applier a trigger names, and return those that somebody speaks for now, or no longer does."""
+        if ref.kind not in TRIGGER_KINDS:
+            return ()
+        resource = self._store.of(ref.kind).get(ref)
+        here = place(ref)
+        if resource is None:
+            self._at.pop(here, None)
+        else:
+            self._at[here] = ref
+        before = self._names.pop(ref, None)
+        names = next(iter(spoken_for([resource])), None) if resource is not None else None
+        if names is not None:
+            self._names[ref] = names
+        if before == names:
+            return ()
+        changed = [found for found in (before, names) if found is not None]
+        if before is not None:
+            self._namers[before] -= 1
+        if names is not None:
+            self._namers[names] += 1
+        return changed
 
     def count(self, table: str) -> Count:
         """The number beside a view: running operations, else objects in trouble, else (muted) all objects."""
@@ -82,13 +109,15 @@ class Tally:
         else:
             state = trouble(resource)
             needs = state.needs_attention
+        # An applier that a trigger names is that trigger's row wherever rows are distinct.
+        spoken = self._namers[place(resource.ref)] > 0
         for table in self._of_kind[resource.ref.kind]:
-            if table.keep(resource):
+            if table.keep(resource) and not (spoken and table.distinct is without_spoken_for):
                 yield (table.name, state, needs)
         if isinstance(resource, Operation):
             if needs:
                 yield ("running", state, needs)
-        elif not isinstance(resource, Connection) and on_bridge(resource):
+        elif not isinstance(resource, Connection) and not spoken and on_bridge(resource):
             yield ("place", state, needs)
 
     def _add(self, ref: Ref, parts: Iterable[_Part], by: int) -> None:

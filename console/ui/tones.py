@@ -10,6 +10,7 @@ from textual.widget import Widget
 from console.views.cells import Tone
 
 TONES: tuple[Tone, ...] = get_args(Tone)
+_LOUD = frozenset({"bad", "warn", "busy", "held"})
 COMPONENTS: set[str] = {f"tone--{tone}" for tone in TONES} | {"tone--heading", "tone--key", "tone--faint"}
 
 TONE_CSS = """
@@ -40,6 +41,9 @@ class Tones:
         style = self._styles.get(name)
         if style is None:
             style = self._widget.get_component_rich_style(f"tone--{name}", partial=True)
+            if name in _LOUD and self._widget.app.no_color:
+                # Without colour a red is a dark grey: what needs the eye must not be dimmer than what is well.
+                style = self._widget.get_component_rich_style("tone--plain", partial=True) + Style(bold=True)
             self._styles[name] = style
         return style
 

@@ -16,7 +16,7 @@ from console.model.refs import Ref
 from console.model.resource import Resource
 from console.views import columns, connections, formats, services, triggers, words
 from console.views.cells import Cell, Column, Context, Table, cell, trouble_first
-from console.views.glyphs import attention, glyph
+from console.views.glyphs import attention, glyph, phase_glyph
 
 Place = tuple[str, str, str, str]
 """Connection, kind, namespace and name."""
@@ -82,7 +82,7 @@ def place(ref: Ref) -> Place:
 
 
 def _mark(resource: Resource, _: Context) -> Cell:
-    return glyph(trouble(resource))
+    return phase_glyph(resource.phase) if isinstance(resource, Connection) else glyph(trouble(resource))
 
 
 BRIDGE: Table[Resource] = Table(
@@ -129,7 +129,7 @@ def cards(found: Iterable[Connection], resources: Iterable[Resource], context: C
     """A card for each connection, worst first, counting what the bridge lists of it."""
     tally: dict[str, dict[Health, int]] = {}
     running: dict[str, int] = {}
-    for resource in resources:
+    for resource in without_spoken_for(list(resources)):
         name = resource.ref.connection
         if isinstance(resource, Operation):
             running[name] = running.get(name, 0) + (not resource.state.ended)
@@ -167,7 +167,7 @@ def _card(connection: Connection, counts: Mapping[Health, int], running: int, co
             lines.append(("why", cell(why, attention(state))))
     return Card(
         name=connection.ref.name,
-        mark=glyph(state),
+        mark=phase_glyph(connection.phase),
         phase=cell(connections.phase_text(connection, context), attention(state)),
         group=connection.group,
         colour=connection.colour,

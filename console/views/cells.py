@@ -77,7 +77,7 @@ class Column(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     ``width`` is in terminal cells; None takes what is left (shared between such columns). ``priority`` 1 always stays; the
     higher the number, the earlier the column is hidden on a narrow screen. ``wide`` columns are only shown on request or
-    where there is plenty of room.
+    where there is plenty of room. ``short`` says the same in fewer cells, where the column itself has no room.
     """
 
     key: str
@@ -88,6 +88,7 @@ class Column(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     align: Align = "left"
     priority: int = 1
     wide: bool = False
+    short: Column[T] | None = None
 
 
 def trouble_first(resource: Resource) -> tuple[Any, ...]:

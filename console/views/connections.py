@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.model.connections import Connection, Phase
 from console.views import columns, formats
 from console.views.cells import EMPTY, Cell, Column, Context, Table, cell, prose
-from console.views.glyphs import attention, glyph
+from console.views.glyphs import attention, phase_glyph
 
 
 def phase_text(connection: Connection, context: Context) -> str:
@@ -54,7 +54,7 @@ CONNECTIONS: Table[Connection] = Table(
             key="mark",
             title="",
             width=1,
-            cell=lambda item, _: glyph(item.phase.health),
+            cell=lambda item, _: phase_glyph(item.phase),
             sort=lambda item: -item.phase.health.trouble,
         ),
         columns.named(lambda item: item.ref.name, width=18),

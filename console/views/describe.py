@@ -18,7 +18,7 @@ from console.model.resource import Resource
 from console.views import formats, operations, reasons, tables, words
 from console.views.cells import EMPTY, Cell, Context, Tone, cell, prose, row_cells
 from console.views.explain import explain
-from console.views.glyphs import glyph, state_glyph
+from console.views.glyphs import glyph, phase_glyph, state_glyph
 
 _MOST_EVENTS = 8
 _MOST_OPERATIONS = 5
@@ -60,7 +60,7 @@ def heading(resource: Resource, context: Context) -> tuple[Line, Line]:
             kind = f"{kind} → {resource.applier.kind}"
         source = formats.repository(resource.source)
         place.extend([f"{source}@{resource.branch}" if resource.branch else source] if source else [])
-    shape = glyph(resource.phase.health if isinstance(resource, Connection) else resource.health)
+    shape = phase_glyph(resource.phase) if isinstance(resource, Connection) else glyph(resource.health)
     stale = EMPTY if context.fresh(resource.ref.connection) else cell("not live", "warn")
     return (
         Line(mark=shape, label=cell(words.title(resource), "plain"), value=cell(kind, "muted"), right=stale),

@@ -5,6 +5,7 @@ The shapes are in all common terminal fonts and one cell wide; :data:`ASCII` is 
 
 from __future__ import annotations
 
+from console.model.connections import Phase
 from console.model.health import Health
 from console.model.operations import State
 from console.views.cells import Cell, Tone
@@ -56,6 +57,15 @@ def state_glyph(state: State) -> Cell:
     if state in (State.PENDING, State.SKIPPED):
         return Cell(GLYPHS[Health.UNKNOWN], "muted")
     return glyph(state.health)
+
+
+def phase_glyph(phase: Phase) -> Cell:
+    """The shape of a connection's phase, the same wherever it stands.
+
+    Of an unreachable target nothing is known, which is not the same as knowing that it does badly; it needs somebody all the
+    same.
+    """
+    return Cell(GLYPHS[Health.UNKNOWN], "bad") if phase is Phase.UNREACHABLE else glyph(phase.health)
 
 
 def attention(health: Health) -> Tone:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from console.model.health import Condition
 from console.model.kubernetes import TRIGGER_KINDS, KubeObject, Trigger
 from console.views import columns, formats, words
@@ -72,6 +74,12 @@ _HELD: Column[Trigger] = Column(
     key="held", title="HELD", width=14, priority=5, cell=columns.suspended, sort=lambda item: not (item.held or item.suspended)
 )
 _APPLIER = columns.texted("applier", "APPLIER", applier_text, width=26, priority=8, wide=True)
+_SHORT_KINDS = {"FluxTrigger": "trigger", "ArgoCDTrigger": "trigger", "Kustomization": "ks", "Application": "app"}
+# A trigger and the applier that it names often have one name: on a narrow screen too they must not look alike.
+_KIND: Column[Trigger] = msgspec.structs.replace(
+    columns.KIND,
+    short=columns.texted("kind", "KIND", lambda item: _SHORT_KINDS.get(item.ref.kind, item.ref.kind), width=7, priority=1),
+)
 _PATH = columns.texted("path", "PATH", lambda item: item.path, width=20, priority=8, wide=True)
 
 _COLUMNS: tuple[Column[Trigger], ...] = (
@@ -79,7 +87,7 @@ _COLUMNS: tuple[Column[Trigger], ...] = (
     columns.WHERE,
     columns.NAMESPACE,
     columns.NAME,
-    columns.KIND,
+    _KIND,
     columns.SYNC,
     columns.HEALTH,
     columns.OPERATION,

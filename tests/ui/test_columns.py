@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -73,3 +74,13 @@ def test_wrapped_lines_hold_the_whole_text(text: str, width: int) -> None:
     lines = wrap_cells(text, width)
     assert "".join(lines) == text
     assert all(cell_len(line) <= width for line in lines)
+
+
+def test_a_column_without_room_is_told_in_short_and_in_full_where_it_fits() -> None:
+    short = Column[Any](key="where", title="W", width=3, cell=lambda o, c: Cell("s"), sort=lambda o: "")
+    columns = tuple(msgspec.structs.replace(column, short=short) if column.key == "where" else column for column in COLUMNS)
+    assert [(placed.column.title, placed.width) for placed in fit(columns, 120) if placed.column.key == "where"] == [
+        ("WHERE", 12)
+    ]
+    assert [(placed.column.title, placed.width) for placed in fit(columns, 60) if placed.column.key == "where"] == [("W", 3)]
+    assert [placed.column.key for placed in fit(columns, 60)] == ["health", "name", "where", "what", "services"]

@@ -6,12 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from console.model.connections import Connection, Phase
 from console.model.health import Health
+from console.model.kubernetes import Trigger
 from console.model.operations import State
+from console.model.refs import Ref
 from console.model.resource import KindState, Removed
+from console.ui.tones import Tones
 from console.ui.widgets.cards import Cards
+from console.views import tables
 from tests.ui.fleet import SHOP, WEB, fill, running, stack, trigger
 from tests.ui.screen import shown
 from tests.ui.stand_in import NOW, StandIn
@@ -300,3 +305,41 @@ def test_the_sample_fleet_has_something_of_everything() -> None:
     runtime = StandIn()
     fill(runtime)
     assert len(runtime.connections()) == 6
+
+
+async def test_an_unreachable_target_has_one_shape_wherever_it_stands() -> None:
+    async with shown(160, 44) as screen:
+        cards = screen.app.main.query_one(Cards)
+        (card,) = [card for card in cards.cards if card.name == "edge-7"]
+        row = next(screen.table.rows.objects[ref] for ref in screen.table.rows if ref.kind == "Connection")
+        mark = tables.TABLES["bridge"].column("mark")
+        assert mark is not None and mark.cell(row, screen.app.main.context()) == card.mark
+        assert card.mark.text == "○"
+
+
+async def test_a_trigger_and_its_applier_are_told_apart_on_a_narrow_screen() -> None:
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.put(Trigger(ref=Ref("prod-eu", "Kustomization", "shop", "cart", "uid-k"), health=Health.OK))
+
+    async with shown(80, 24, setup=setup) as screen:
+        await screen.press("2")
+        rows = [row.split() for row in screen.lines().split("\n") if " cart " in row]
+        assert sorted(word for row in rows for word in row if word in ("ks", "trigger")) == ["ks", "trigger"]
+
+
+async def test_without_colour_trouble_is_bold_and_never_dimmer_than_what_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with shown(120, 40) as screen:
+        assert screen.app.no_color
+        tones = Tones(screen.table)
+        assert tones["bad"].color == tones["plain"].color
+        assert tones["bad"].bold and not tones["muted"].bold
+
+
+async def test_the_title_stays_as_it_is_while_a_minute_passes() -> None:
+    async with shown(160, 44) as screen:
+        before = screen.bar("title")
+        screen.runtime.clock.pass_by(20)
+        screen.app.main.tick()
+        assert screen.bar("title") == before and "12:04" in before

@@ -210,7 +210,7 @@ async def test_holding_asks_for_a_reason_first() -> None:
         await screen.press("H")
         await screen.dialog(AskScreen)
         await screen.enter("INC-4211")
-        await screen.press("enter", "enter")
+        await screen.press("enter")
         dialog = await screen.dialog(PlanScreen)
         assert dialog.plan.intent.reason == "INC-4211"
 
@@ -305,3 +305,28 @@ async def test_leaving_without_operations_just_leaves() -> None:
     async with shown() as screen:
         await screen.press("ctrl+c")
         assert screen.app.return_code == 0
+
+
+async def test_enter_in_any_field_goes_on_once_nothing_is_missing_and_arrows_move() -> None:
+    async with shown() as screen:
+        screen.runtime.commands.offered["Stack"] = ("scale",)
+        screen.table.select(SHOP)
+        screen.app.changing.ask("scale")
+        dialog = await screen.dialog(AskScreen)
+        await screen.press("down")
+        await screen.enter("traffic")
+        await screen.press("enter")
+        assert screen.app.screen is dialog and dialog.query_one("#field-replicas", Input).has_focus
+        await screen.enter("4")
+        await screen.press("enter")
+        plan = await screen.dialog(PlanScreen)
+        assert (plan.plan.intent.arguments, plan.plan.intent.reason) == ({"replicas": "4"}, "traffic")
+
+
+@pytest.mark.parametrize("height", [10, 12, 16, 24])
+async def test_the_buttons_are_on_the_screen_however_low_it_is(height: int) -> None:
+    async with shown(80, height) as screen:
+        dialog = await _plan(screen, SHOP, "C")
+        for part in ("#headline", "#steps", "#cancel", "#run", "#typed"):
+            region = dialog.query_one(part).region
+            assert region.height >= 1 and region.y >= 0 and region.bottom <= height, part

@@ -12,10 +12,16 @@ from typing import NamedTuple
 import pytest
 
 from console.model.kubernetes import LogLine
+from console.model.operations import Operation
 from console.ui.screens import plan as plan_module
-from tests.ui.fleet import API, SHOP
+from console.ui.screens.apply import ApplyScreen
+from console.ui.screens.operation import OperationScreen
+from tests.ui.fleet import API, SHOP, WEB, fill
+from tests.ui.samples_commits import offer_commits
+from tests.ui.samples_operations import ARGO, FLUX
+from tests.ui.samples_reports import REPORT
 from tests.ui.screen import Shown, shown
-from tests.ui.stand_in import NOW
+from tests.ui.stand_in import NOW, StandIn
 
 FOLDER = Path(__file__).parent / "snapshots"
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
@@ -79,6 +85,57 @@ async def test_the_plan_dialog_looks_as_it_did(theme: str, monkeypatch: pytest.M
         screen.table.select(SHOP)
         await screen.press("C")
         await compare(screen, f"plan-{theme}")
+
+
+async def _reading(screen: Shown, what: str) -> None:
+    await screen.until(lambda: what in screen.text("#preview"))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "theme"),
+    [("narrow", NARROW, "quarterdeck-dark"), ("middle", MIDDLE, "quarterdeck-dark"), ("wide-light", WIDE, "quarterdeck-light")],
+)
+async def test_the_apply_dialog_looks_as_it_did(name: str, size: tuple[int, int], theme: str) -> None:
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        offer_commits(runtime)
+
+    async with shown(*size, setup=setup, theme=theme) as screen:
+        await screen.press("A")
+        await screen.dialog(ApplyScreen)
+        await _reading(screen, "Deployment shop/web")
+        await compare(screen, f"apply-{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "theme"),
+    [("narrow", NARROW, "quarterdeck-dark"), ("middle", MIDDLE, "quarterdeck-dark"), ("wide-light", WIDE, "quarterdeck-light")],
+)
+async def test_a_trigger_looks_as_it_did(name: str, size: tuple[int, int], theme: str) -> None:
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.reports[WEB] = REPORT
+
+    async with shown(*size, setup=setup, theme=theme) as screen:
+        await screen.press("d")
+        await screen.until(lambda: "Written and applied" in screen.text())
+        await screen.press(*["j"] * (8 if size == NARROW else 0))
+        await compare(screen, f"trigger-{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "theme", "operation"),
+    [("flux-narrow", NARROW, "quarterdeck-light", FLUX), ("argo-middle", MIDDLE, "quarterdeck-dark", ARGO)],
+)
+async def test_a_time_line_looks_as_it_did(name: str, size: tuple[int, int], theme: str, operation: Operation) -> None:
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.put(operation)
+
+    async with shown(*size, setup=setup, theme=theme) as screen:
+        screen.app.push_screen(OperationScreen(screen.runtime, operation.ref))
+        await screen.dialog(OperationScreen)
+        await compare(screen, f"timeline-{name}")
 
 
 async def test_a_log_looks_as_it_did() -> None:

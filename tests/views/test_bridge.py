@@ -42,7 +42,7 @@ def test_a_card_counts_trouble_and_says_what_is_known() -> None:
     assert gone.phase.text == "unreachable 3m" and gone.protected
     assert dict(gone.lines)["holds"].text == "1 known from then"
     assert dict(gone.lines)["why"].text == "Connection refused. Is the engine running?"
-    assert dict(live.lines)["holds"].text == "3 watched, 1 in trouble"
+    assert dict(live.lines)["holds"].text == "2 watched, 1 in trouble"
     assert live.operations == 1
     assert live.counts[0] == (Health.BAD, 1)
 

@@ -191,7 +191,9 @@ class ApplyScreen(ModalScreen[Chosen | None]):
             said = self._in_the_way()
             if said and not self._only_look and not apply_text.refusal_of_all(self.offer):
                 parts.append(Part(f"{said} ", "warn"))
-        keys = [] if self._only_look or self.offer is None else [("Enter", "show the plan"), ("Tab", "next part")]
+        stopped = self._only_look or self.offer is None or apply_text.refusal_of_all(self.offer) != ""
+        keys = [] if stopped else [("Enter", "show the plan")]
+        keys += [] if self._only_look else [("Tab", "next part")]
         for key, word in (*keys, ("PgDn", "read on"), ("Esc", "leave")):
             parts += [Part(f"{'  ' if parts else ''}{key}", "key", True), Part(f" {word}", "muted")]
         self.query_one("#answer", Note).put(parts)

@@ -22,6 +22,8 @@ class AskScreen(ModalScreen[dict[str, str] | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
         Binding("ctrl+c", "leave", show=False),
+        Binding("down", "app.focus_next", show=False),
+        Binding("up", "app.focus_previous", show=False),
         Binding("ctrl+enter,ctrl+j", "answer", show=False, priority=True),
     ]
 
@@ -47,14 +49,9 @@ class AskScreen(ModalScreen[dict[str, str] | None]):
         self._widget(self._fields[0]).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes to the next question that is typed, and from the last one to the plan."""
+        """Enter goes on to the plan once nothing is missing, else to what is; Tab and the arrows move between questions."""
         event.stop()
-        inputs = list(self.query(Input))
-        at = inputs.index(event.input)
-        if at + 1 < len(inputs):
-            inputs[at + 1].focus()
-        else:
-            self._answer()
+        self._answer()
 
     def on_done(self, event: Done) -> None:
         """A choice always has an answer: Enter on one shows the plan."""

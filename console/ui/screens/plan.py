@@ -28,6 +28,9 @@ from console.ui.widgets.text_pane import TextPane
 GRACE = 0.4
 """Seconds in which nothing confirms: keys that were on their way belong to the screen before."""
 
+LOW = 16
+"""Below this height the dialog gives its margins away: what must be read and the buttons come first."""
+
 Confirm = Callable[[Plan, str], Awaitable[str]]
 
 
@@ -103,7 +106,9 @@ class PlanScreen(ModalScreen[str]):
 
     def _fit(self, height: int) -> None:
         notes = sum(note.rows(note.size.width) for note in self.query(Note))
-        self.query_one("#steps", TextPane).leave_room(height, 8 + notes)
+        low = height < LOW
+        self.set_class(low, "low")
+        self.query_one("#steps", TextPane).leave_room(height, (3 if low else 8) + notes, least=1 if low else 3)
 
     @property
     def can_run(self) -> bool:

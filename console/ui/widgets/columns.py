@@ -45,6 +45,15 @@ def fit(
     :param natural: how wide the longest text of each column is; a column takes no more than that, and more than its own width
         only where the flexible ones have plenty.
     """
+    placed = _fit(columns, width, everything, natural)
+    shown = {place.column.key for place in placed}
+    if not any(column.short is not None and column.key not in shown for column in columns):
+        return placed
+    shorter = [column if column.short is None or column.key in shown else column.short for column in columns]
+    return _fit(shorter, width, everything, natural)
+
+
+def _fit(columns: Sequence[Column[Any]], width: int, everything: bool, natural: Mapping[str, int] | None) -> tuple[Placed, ...]:
     gap = 2 if width >= 60 else 1
     room = width - GUTTER - 1
     sizes = {column.key: _size(column, natural or {}, width) for column in columns}

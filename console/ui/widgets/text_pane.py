@@ -64,9 +64,9 @@ class TextPane(LineView, can_focus=True, inherit_bindings=False):
             self.scroll_to(0, 0, animate=False, force=True)
         self.paint_changes()
 
-    def leave_room(self, height: int, around: int) -> None:
+    def leave_room(self, height: int, around: int, least: int = 3) -> None:
         """In a dialog on a screen of this height: never so high that the ``around`` lines of the dialog's rest don't fit."""
-        self.styles.max_height = max(int(height * 0.92) - around, 3)
+        self.styles.max_height = max((height if least < 3 else int(height * 0.92)) - around, least)
 
     def add(self, lines: Iterable[Line]) -> None:
         """Append lines (a log); follows them if :attr:`following`."""
