@@ -179,7 +179,7 @@ async def test_a_record_nobody_understands_leaves_all_other_holds_their_keeper()
 async def test_what_could_not_be_read_at_the_start_is_recovered_when_it_can() -> None:
     async with held_fleet(2) as (world, engine):
         await world.push(B)
-        world.kustomize.apply_seconds = 1000
+        world.kustomize.apply_seconds = 90
         world.ask(engine, "app-0001")
         await eventually(lambda: not world.suspended("app-0001"))
         await engine.stop()
@@ -194,7 +194,7 @@ async def test_what_could_not_be_read_at_the_start_is_recovered_when_it_can() ->
             mended = {"metadata": {"annotations": {LOCAL_RECORD: record}}}
             world.api.patch(KUSTOMIZATIONS, SPACE, "app-0001", mended, "kubectl-edit")
             await eventually(lambda: again.operations, 30)
-            await eventually(lambda: world.ended(again, "app-0001"), 2000)
+            await eventually(lambda: world.ended(again, "app-0001"), 300, every=1)
             assert world.suspended("app-0001")
         finally:
             await again.stop()

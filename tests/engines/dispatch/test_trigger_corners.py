@@ -8,14 +8,15 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from console.engines.dispatch.constants import FINALIZER, ConditionReason, Reason
+from console.engines.dispatch.constants import FINALIZER, ConditionReason, Outcome, Reason
 from console.engines.dispatch.faults import RetryableError, StaleError
 from console.engines.dispatch.judgement import Condition, apply_trigger_ready
+from console.engines.dispatch.local import LocalTrigger
 from console.engines.dispatch.modes import Leadership, lease_holder
 from console.engines.dispatch.references import clusters_of_one_server
 from console.engines.dispatch.requests import ApplyRequest
 from console.engines.dispatch.tokens import written
-from console.engines.dispatch.types import Binding, ObjectName, Source, TriggerRef, TriggerStatus
+from console.engines.dispatch.types import Binding, ObjectName, Operation, Source, TriggerRef, TriggerStatus
 from console.engines.ports.applier import CLUSTER_PROVIDERS, FLUX_TRIGGERS, GIT_TARGETS, KUSTOMIZATIONS, LEASES
 from console.errors import Conflict
 from console.kit.timing import LoopClock
@@ -227,3 +228,27 @@ async def test_who_waits_for_an_applier_is_not_ready_and_says_for_whom() -> None
         assert engine.condition("Ready", "next") == engine.condition("Configured", "next") == ("False", "HeldByAnotherTrigger")
         told = [condition["message"] for condition in engine.obj("next")["status"]["conditions"]]
         assert all(f"is held by FluxTrigger {TEAM}/shop; this trigger takes over when" in message for message in told)
+
+
+def test_a_declaration_that_says_no_more_permits_no_more() -> None:
+    plain = LocalTrigger(cluster="c", cluster_uid="u", kind="Kustomization", namespace="a", name="b", binding=WANT)
+    assert (plain.hold, plain.revert_refused_edits, plain.confirmed) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("T", "c"), ("T", "c"), True),
+        (("T", "c"), ("U", "c"), False),
+        (("T", "c"), ("T", "d"), False),
+        (("", "c"), ("", "c"), False),
+    ],
+)
+def test_operations_are_one_by_token_and_commit_and_never_by_nothing(
+    one: tuple[str, str], other: tuple[str, str], same: bool
+) -> None:
+    first, second = (
+        Operation(token=token, commit=commit, reason=Reason.REPAIR, outcome=Outcome.RUNNING) for token, commit in (one, other)
+    )
+    assert first.same_as(second) is same
+    assert not first.same_as(None)
