@@ -5,6 +5,7 @@ What may be read was decided before (nothing from elsewhere); here the program i
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from console.clients.children import run_child
 from console.errors import Invalid, NotServed, Refused, TimedOut
 
 DEADLINE = 30.0
+_WRITTEN_AT_ONCE = 100
 _MOST_OUTPUT = 8 * 1024 * 1024
 # Not a way out, even for a program that would want one: no proxy answers there, and git gets no transport.
 _NOWHERE = "http://127.0.0.1:9"
@@ -53,8 +55,11 @@ class KustomizeProgram:
             raise NotServed("Neither kustomize nor kubectl is installed.", "Install one of them to see what would change.")
         with tempfile.TemporaryDirectory(prefix="quarterdeck-build-", ignore_cleanup_errors=True) as place:
             root = Path(place).resolve()
-            for path, content in files.items():
+            for count, (path, content) in enumerate(files.items()):
                 _write(root, path, content)
+                if count % _WRITTEN_AT_ONCE == 0:
+                    # A repository of thousands of files must not stop the screen.
+                    await asyncio.sleep(0)
             command = ["build"] if name == "kustomize" else ["kustomize"]
             argv = [self._found(name), *command, "--load-restrictor=LoadRestrictionsNone", f"./{folder}" if folder else "."]
             try:

@@ -101,7 +101,9 @@ async def _candidate(engine: ClusterEngine, ref: Ref) -> Applier:
     if holder:
         refused = f"{holder} drives it: apply there."
     else:
-        refused = _unfit(key, verdict) or "Nobody declared it as a trigger, so this console never makes it apply a commit."
+        refused = _unfit(key, verdict) or (
+            "Nobody declared it as a trigger, so this console never makes it apply a commit. Adopt it first (a)."
+        )
         notes = declaration(ref, source) if verdict.ok else ()
     return Applier(
         key=key,

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from console.engines.dispatch.binding import shown
+from console.engines.preview.differences import without
 from console.engines.preview.documents import Identity, JsonObject, identity, objects_in
 from console.engines.preview.inventory import Held
 from console.engines.preview.layout import folder_of, lay_out, source_files
@@ -175,7 +176,7 @@ async def _one(
             said += " If it comes with this commit, the server can't be asked before."
         if isinstance(error, Invalid) and recipe.force:
             said += " With spec.force it would be deleted and made again."
-        return who, ObjectChange(what=who.words, change="unknown", said=sanitize(said))
+        return who, ObjectChange(what=who.words, change="unknown", said=sanitize(without(said, variables.hidden)))
 
 
 async def _variables(recipe: Recipe, namespace: str, questions: Questions) -> _Variables:

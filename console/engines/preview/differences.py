@@ -63,13 +63,19 @@ def changes(before: JsonObject, after: JsonObject, hidden: Sequence[str] = ()) -
     return tuple(sorted(found, key=lambda change: change.path))
 
 
+def without(words: str, hidden: Sequence[str]) -> str:
+    """Text without values that must not be shown."""
+    for secret in hidden:
+        if secret:
+            words = words.replace(secret, MASK)
+    return words
+
+
 def _words(value: Any, there: bool, hidden: Sequence[str]) -> str:
     if not there:
         return ABSENT
     words = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
-    for secret in hidden:
-        if secret:
-            words = words.replace(secret, MASK)
+    words = without(words, hidden)
     if words == "":
         return '""'
     words = sanitize(words)
