@@ -9,9 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from console.backends.kube_deletes import ARGO_FINALIZER
 from console.demo.config_files import Endpoint
 from console.errors import Refused
 from console.model.operations import State
+from console.model.plan import Intent
 from console.model.refs import Ref
 from tests.contract.write_desk import Cluster, WriteDesk
 from tests.engines.dispatch.world import eventually
@@ -25,8 +27,9 @@ REFRESH = "argocd.argoproj.io/refresh"
 class Daily:
     """An Application, what it is in the console, and the write path."""
 
-    def __init__(self, world: RealArgo, ref: Ref, desk: WriteDesk) -> None:
+    def __init__(self, world: RealArgo, cluster: Cluster, ref: Ref, desk: WriteDesk) -> None:
         self.world = world
+        self.cluster = cluster
         self.ref = ref
         self.desk = desk
 
@@ -47,7 +50,7 @@ async def daily(argocd: ArgoLab, git: GitServer, tmp_path: Path) -> AsyncIterato
         ref = Ref("cluster", "Application", NAMESPACE, world.name.name, uid)
         cluster = Cluster(client, endpoint, NAMESPACE, str(kube.authority), "real")
         async with cluster.desk(ref, tmp_path) as desk:
-            yield Daily(world, ref, desk)
+            yield Daily(world, cluster, ref, desk)
 
 
 async def test_a_sync_is_over_when_argo_cd_says_so_and_a_rollback_goes_to_the_deployment_before(daily: Daily) -> None:
@@ -118,3 +121,35 @@ async def test_automated_sync_goes_on_works_and_goes_off_again(daily: Daily) -> 
     app = await world.app()
     assert (app["status"]["sync"]["status"], app["status"]["sync"]["revision"]) == ("OutOfSync", newer)
     assert "operation" not in app
+
+
+async def test_a_dry_run_changes_nothing_and_a_selective_sync_applies_what_was_chosen(daily: Daily) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    assert (await desk.do("sync", ref, **{"dry-run": "true"})).state is State.SUCCEEDED
+    assert not await world.applied()
+    resources = (await world.app())["status"]["resources"]
+    (chosen, *_) = resources
+    named = f"{chosen.get('group', '')}:{chosen['kind']}:{chosen['namespace']}/{chosen['name']}"
+    options = {"resources": named, "strategy": "apply", "server-side": "true"}
+    assert (await desk.do("sync", ref, **options)).state is State.SUCCEEDED
+    state = await world.state()
+    assert state["operation"]["sync"]["syncOptions"] == ["ServerSideApply=true"]
+    assert [item["name"] for item in state["syncResult"]["resources"]] == [chosen["name"]]
+
+
+@pytest.mark.parametrize("cascades", [True, False])
+async def test_the_finalizer_decides_whether_a_deleted_application_takes_its_objects_along(
+    daily: Daily, cascades: bool
+) -> None:
+    world, desk, ref = daily.world, daily.desk, daily.ref
+    assert (await desk.do("sync", ref)).state is State.SUCCEEDED
+    assert await world.applied()
+    await world.until(lambda app: app["status"]["sync"]["status"] == "Synced")
+    if cascades:
+        # In the foreground each object waits for a garbage collector, which isn't there.
+        await daily.cluster.patch(await world.app(), {"metadata": {"finalizers": [f"{ARGO_FINALIZER}/background"]}})
+    plan = await desk.commands.plan(Intent(verb="delete", targets=(ref,)))
+    assert ("Argo CD deletes" if cascades else "nothing cascades") in plan.effects[0]
+    record = await desk.run(plan, plan.confirmation)
+    assert (record.state, record.message) == (State.SUCCEEDED, f"{ref.path} is deleted")
+    assert await world.applied() is not cascades
