@@ -12,6 +12,7 @@ from typing import TextIO
 import msgspec
 
 from console.errors import QuarterdeckError
+from console.kit.sanitize import sanitize
 
 Options = argparse.Namespace
 
@@ -43,8 +44,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
         return self.out.isatty() and not self.env.get("NO_COLOR") and self.env.get("TERM", "") not in ("", "dumb")
 
     def say(self, text: str) -> None:
-        """One line about what goes on."""
-        self.err.write(f"quarterdeck: {text}\n")
+        """What goes on, harmless whoever said it: an error may quote what a controller or a server wrote."""
+        self.err.write(f"quarterdeck: {sanitize(text, multiline=True)}\n")
         self.err.flush()
 
 

@@ -106,3 +106,9 @@ def test_warnings_while_a_screen_is_drawn_are_kept_until_it_is_gone_and_said_onc
     first, second, *traceback = err.getvalue().splitlines()
     assert first.startswith("quarterdeck: the disk is ") and second == "quarterdeck: a task failed"
     assert traceback[0].startswith("Traceback") and "\x1b" not in first and "hunter2" not in err.getvalue()
+
+
+def test_what_an_error_quotes_steers_no_terminal() -> None:
+    err = io.StringIO()
+    Outside(env={}, out=io.StringIO(), err=err).say("it failed: \x1b]0;owned\x07\x1b[2Jno such file\nTry again.")
+    assert err.getvalue() == "quarterdeck: it failed: ␛]0;owned␇␛[2Jno such file\nTry again.\n"
