@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from console.engines.dispatch.constants import ConditionReason
+from console.engines.dispatch.records import told
 from console.errors import (
     ApiError,
     Conflict,
@@ -22,7 +23,10 @@ from console.errors import (
 
 
 class DispatchError(QuarterdeckError):
-    """Nothing was started."""
+    """Nothing was started. The message may quote what a controller or a person wrote: it is made short and harmless."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(told(message), hint)
 
 
 class PermanentError(DispatchError):

@@ -21,7 +21,7 @@ from tests.engines.dispatch.argo_steps import to_the_end as to_the_end_argo
 from tests.engines.dispatch.argo_world import argo
 from tests.engines.dispatch.local_console import LocalConsole, local
 from tests.engines.dispatch.reverser import TEAM, consoles, set_up
-from tests.engines.dispatch.world import SHOP, START, A, Asking, eventually, kustomization, simulated, to_the_end
+from tests.engines.dispatch.world import SHOP, START, A, Asking, C, eventually, kustomization, simulated, to_the_end
 
 pytestmark = pytest.mark.looptime
 
@@ -187,6 +187,16 @@ def test_a_message_of_an_apply_that_was_found_is_no_longer_and_no_louder() -> No
     assert operation is not None
     assert operation.message.isprintable()
     assert len(operation.message) < 10_000
+
+
+async def test_an_error_that_quotes_a_controller_is_no_longer_and_no_louder() -> None:
+    async with simulated() as world:
+        await world.push()
+        world.remote.refuses = LOUD
+        with pytest.raises(RetryableError, match="cannot fetch") as caught:
+            await world.client.request(SHOP, Asking(commit=C).ask())
+        assert caught.value.message.isprintable()
+        assert len(caught.value.message) < 10_000
 
 
 def test_a_short_message_is_told_as_it_is() -> None:
