@@ -59,6 +59,7 @@ SHOTS = (
     Shot("pods", (140, 36), "dracula", ("colon", "+pods", "enter")),
     Shot("connections", (140, 24), "colour-blind-safe", ("colon", "+ctx", "enter")),
     Shot("plan", (140, 40), "quarterdeck-dark", ("R",)),
+    Shot("apply", (160, 40), "quarterdeck-dark", ("2", "slash", "+search-eu", "enter", "A")),
     Shot("help", (200, 50), "quarterdeck-dark", ("question_mark",)),
     Shot("palette", (120, 36), "tokyo-night", ("ctrl+p",)),
 )
@@ -88,7 +89,9 @@ async def take(shots: tuple[Shot, ...], keep: Callable[[Shot, str], Awaitable[No
         async with DemoFleet(speed=0, now=NOW) as demo:
             fleet = parse_fleet(DEMO_FLEET, Path("demo fleet"))
             targets = discover(demo.write_config(), fleet).targets
-            async with Runtime(Settings(), fleet, targets, clock=Still(), state=Path(state)) as runtime:
+            async with Runtime(
+                Settings(), fleet, targets, clock=Still(), state=Path(state), commits=demo.repositories
+            ) as runtime:
                 end = runtime.look({"Pod"})
                 await _settled(runtime)
                 for shot in shots:

@@ -93,7 +93,7 @@ async def _declared(engine: ClusterEngine, ref: Ref, trigger: LocalTrigger) -> T
         ref=ref,
         driver=(said,),
         driven=Health.OK if verdict.ok else Health.BAD,
-        applier=str(trigger.key),
+        applier=_here(trigger.key),
         written=(_written("the fleet file", trigger.binding, verdict.source),),
         configured=_verdict_condition(verdict),
         held_notes=notes,
@@ -109,17 +109,14 @@ async def _candidate(engine: ClusterEngine, ref: Ref) -> TriggerReport:
     raw = await _applier(engine, key)
     holder = await foreign_holder(engine.objects, ref.kind, ObjectName(ref.namespace, ref.name))
     driver: tuple[str, ...] = ("A candidate: nobody declared it as a trigger, so this console never makes it apply a commit.",)
-    rivals: tuple[Rival, ...] = ()
     if holder:
         driver = (f"{holder} drives it; this console keeps off.", (await _mode(engine))[0])
-        rivals = (Rival(holder, first=True),)
     report = TriggerReport(
         ref=ref,
         driver=driver,
         driven=Health.HELD if holder else Health.UNKNOWN,
-        applier=str(key),
+        applier=_here(key),
         configured=None if holder else _verdict_condition(verdict),
-        rivals=rivals,
         declaration=declaration(ref, verdict.source) if verdict.ok and not holder else (),
     )
     return _with_applier(report, verdict.source, raw, ref.kind, holding=read_local(raw).holding)
@@ -177,6 +174,11 @@ async def _validate(engine: ClusterEngine, key: ApplierKey) -> Verdict:
     # Each kind of trigger holds under a name of its own: what the other's client would call somebody else's hold is ours here.
     client = await (engine.custom_clients if key.cluster == DEFAULT_CLUSTER else engine.clients).client(key)
     return await client.validate(key.ref)
+
+
+def _here(key: ApplierKey) -> str:
+    """An applier of the cluster that one looks at."""
+    return f"{key.kind} {key.ref}"
 
 
 async def _applier(engine: ClusterEngine, key: ApplierKey) -> dict[str, Any]:

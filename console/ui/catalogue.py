@@ -102,7 +102,7 @@ ACTIONS: tuple[Action, ...] = (
     _move("focus.next", "tab", "Other pane", "Between the list and the pane beside it."),
     _look("look.describe", "d", "Describe", "What the object is, how it is and why, in words.", _one_row),
     _look("look.yaml", "y", "YAML", "The whole object as the server has it, secrets masked.", _one_row),
-    _look("look.diff", "equals_sign", "Diff", "What would change if the object were applied or corrected now.", _one_row),
+    _look("look.diff", "equals_sign", "Diff", "What would change if the object were applied or corrected now; of a trigger, by commit.", _one_row),
     _look("look.events", "e", "Events", "What the platform said about the object.", _one_row),
     _look(
         "look.related",
@@ -167,7 +167,7 @@ ACTIONS: tuple[Action, ...] = (
         "apply",
         "A",
         "Apply",
-        "Apply what is wanted.",
+        "Apply what is wanted; on a trigger, choose the commit and the reason first.",
         "apply",
         "sync",
         "deploy",
