@@ -125,8 +125,10 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
             self._cells.pop(ref, None)
             self.marked.discard(ref)
         self.rows.update(changed, removed)
-        self._widen(resource for resource in changed if resource.ref in self.rows.objects)
         self._rows_changed()
+        # Rows out of sight ask for no room: hundreds of them change in a second.
+        seen = {self.rows.at(self.scroll_offset.y + y) for y in range(self.size.height)}
+        self._widen(resource for resource in changed if resource.ref in seen)
 
     def filter(self, keep: Keep | None, *, narrower: bool = False) -> None:
         """Show only what ``keep`` lets through; ``narrower`` as for :meth:`RowOrder.filter`."""
@@ -290,7 +292,7 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
         """One line, counted from the top of the table."""
         ground = self.ground
         if y < _HEADER:
-            style = self._header_style(ground)
+            style = ground + self.get_component_rich_style("table--header", partial=True)
             titles = header_segments(self._placed, style, self.sort_key, self.sort_reverse, self._tones)
             return self._window(titles, width, ground)
         index = self.scroll_offset.y + y - _HEADER
@@ -313,9 +315,6 @@ class ResourceTable(LineView, can_focus=True, inherit_bindings=False):
             plain=under and self.has_focus and self.app.native_ansi_color,
         )
         return self._window(segments, width, ground)
-
-    def _header_style(self, ground: Style) -> Style:
-        return ground + self.get_component_rich_style("table--header", partial=True)
 
     def _window(self, segments: list[Segment], width: int, ground: Style) -> Strip:
         left = self.scroll_offset.x
