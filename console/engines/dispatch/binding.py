@@ -6,6 +6,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 from console.engines.dispatch.types import Binding, Source
+from console.kit.sanitize import sanitize
 
 _SCP = re.compile(r"(?P<user>[^/@:\s]+@)?(?P<host>[^/:\s]+):(?P<path>(?!//).+)")
 _DEFAULT_PORTS = (22, 80, 443)
@@ -59,12 +60,12 @@ def binding_mismatch(source: Source | None, want: Binding) -> str:
 
 
 def shown(url: str) -> str:
-    """A URL without credentials, for messages."""
-    scheme, separator, rest = url.strip().partition("://")
+    """A URL without credentials and harmless, for messages."""
+    scheme, separator, rest = sanitize(url.strip()).partition("://")
     authority, slash, path = rest.partition("/")
     user, at, host = authority.rpartition("@")
     if not separator or not at:
-        return url.strip()
+        return sanitize(url.strip())
     # Over http the user name may be the token itself; over ssh it is only a name.
     who = "" if scheme.lower().startswith("http") else f"{user.partition(':')[0]}@"
     return f"{scheme}://{who}{host}{slash}{path}"

@@ -12,6 +12,7 @@ from console.engines.dispatch.revisions import commit_of
 from console.engines.dispatch.types import ObjectName, Progress, Source, Suspension, Trace
 from console.engines.ports.applier import GIT_REPOSITORIES, JsonObject
 from console.kit.dig import dig, items, mapping, text
+from console.kit.sanitize import sanitize
 
 _PINS = ("commit", "name", "tag", "semver")
 """Fields of ``spec.ref`` that outrank ``branch``, in the order in which source-controller looks at them."""
@@ -104,7 +105,7 @@ def pin(repository: JsonObject) -> str:
     reference = mapping(repository, "spec", "ref")
     for key in _PINS:
         if reference.get(key):
-            return f"{key} {reference[key]}"
+            return f"{key} {sanitize(str(reference[key]))}"
     return ""
 
 

@@ -23,6 +23,7 @@ from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.flux_reading import (
     SuspendOwners,
     already_applied,
+    pin,
     read_suspension,
     ready_condition,
     repository_source,
@@ -252,3 +253,11 @@ def test_an_application_of_odd_shape_is_read_as_one_that_says_nothing(part: Any)
     assert not carries({"info": part}, "T")
     assert argo_step(app, started, START, Timing()).progress.outcome is Outcome.REQUESTED
     assert automated({"spec": {"syncPolicy": {"automated": part}}}) is (part is not None), "what is there may be on"
+
+
+@pytest.mark.scenario("dispatch:V5", "dispatch:J14")
+def test_what_somebody_wrote_into_a_source_steers_no_terminal() -> None:
+    assert pin({"spec": {"ref": {"tag": "v1\x1b[2J"}}}) == "tag v1␛[2J"
+    loud = "https://git.example.test/\x1b]0;x\x07\u202e"
+    for source in (Source(loud, "main"), Source(URL, "main\x1b[2J\u202e")):
+        assert binding_mismatch(source, WANT).isprintable()
