@@ -14,7 +14,7 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ from tests.real import fleet
 from tests.real.flux import FluxLab
 from tests.real.flux_cli import FluxCli
 from tests.real.git import GitServer
+from tests.real.kube import KubeServer
 from tests.real.place import Place
 from tests.real.requires import why_not
 from tests.real.source_controller import FETCHED, SourceController
@@ -122,7 +123,7 @@ def beside_clis() -> Sequence[Figure]:
 async def _flux(place: Place, lab: FluxLab, git: GitServer) -> list[Figure]:
     cli = FluxCli(place, lab.kube)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(_client(lab))
+        client = await stack.enter_async_context(client_of(lab.kube))
         objects = ClusterObjects(client)
         held, free, turned = (Shop(git, objects, lab.kube.namespace()) for _ in range(3))
         for shop in (held, free, turned):
@@ -141,8 +142,8 @@ async def _flux(place: Place, lab: FluxLab, git: GitServer) -> list[Figure]:
         took: dict[str, list[Took]] = {"ours": [], "reconcile": [], "around": []}
         for _ in range(ROUNDS):
             took["ours"].append(await held.take(act, time.process_time))
-            took["reconcile"].append(await free.take(reconcile, _children))
-            took["around"].append(await turned.take(around, _children))
+            took["reconcile"].append(await free.take(reconcile, children))
+            took["around"].append(await turned.take(around, children))
         assert engine.running
     return _figures(took)
 
@@ -168,7 +169,8 @@ def _figures(took: dict[str, list[Took]]) -> list[Figure]:
     return figures
 
 
-def _children() -> float:
+def children() -> float:
+    """Seconds of CPU of all commands that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -180,13 +182,14 @@ async def _flux_says(cli: FluxCli, shop: Shop, *arguments: str) -> None:
 
 
 @asynccontextmanager
-async def _client(lab: FluxLab) -> AsyncIterator[KubernetesClient]:
-    token = lab.kube.token()
+async def client_of(kube: KubeServer) -> AsyncIterator[KubernetesClient]:
+    """A client as the console makes it."""
+    token = kube.token()
 
     async def login() -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"}
 
-    client = KubernetesClient(Endpoint(base_url=lab.kube.url, ca=lab.kube.authority.read_bytes(), auth=login))
+    client = KubernetesClient(Endpoint(base_url=kube.url, ca=kube.authority.read_bytes(), auth=login))
     try:
         yield client
     finally:
@@ -197,32 +200,43 @@ async def _client(lab: FluxLab) -> AsyncIterator[KubernetesClient]:
 async def _engine(
     client: KubernetesClient, shop: Shop
 ) -> AsyncIterator[tuple[ClusterEngine, Callable[[str], Awaitable[None]]]]:
-    """The engine as the console runs it: a journal on the disk, and watches that wake it."""
+    key = (KUSTOMIZATIONS.kind, shop.namespace, "shop")
+    binding = Binding(shop.git.url(shop.repository), "main")
+    async with engine_for(client, shop.objects, key, binding, (KUSTOMIZATIONS, GIT_REPOSITORIES)) as (engine, trigger, act):
+        await engine.hold(trigger)
+        await _held(engine, trigger)
+        yield engine, act
+
+
+@asynccontextmanager
+async def engine_for(
+    client: KubernetesClient, objects: ClusterObjects, applier: tuple[str, str, str], binding: Binding, kinds: Iterable[ApiKind]
+) -> AsyncIterator[tuple[ClusterEngine, LocalTrigger, Callable[[str], Awaitable[None]]]]:
+    """The engine as the console runs it: a journal on the disk, and watches that wake it. The third applies a commit."""
     with tempfile.TemporaryDirectory() as folder:
         journal = await journal_at(folder)
-        engine = ClusterEngine("real", "uid", shop.objects, journal, EventLog(), SystemClock(), "bench")
+        engine = ClusterEngine("real", "uid", objects, journal, EventLog(), SystemClock(), "bench")
+        kind, namespace, name = applier
         trigger = LocalTrigger(
             cluster=engine.local_cluster,
             cluster_uid="uid",
-            kind="Kustomization",
-            namespace=shop.namespace,
-            name="shop",
-            binding=Binding(shop.git.url(shop.repository), "main"),
-            hold=True,
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            binding=binding,
+            hold=kind == KUSTOMIZATIONS.kind,
         )
         engine.declarations.adopt(trigger)
         engine.start()
-        watching = [asyncio.create_task(_watch(client, engine, kind)) for kind in (KUSTOMIZATIONS, GIT_REPOSITORIES)]
+        watching = [asyncio.create_task(_watch(client, engine, kind)) for kind in kinds]
+
+        async def act(commit: str) -> None:
+            while (error := await _ask(engine, trigger, commit)) is not None:
+                # As a worker does: the decision stands, so it is asked again.
+                print(f"asked again: {error}")
+
         try:
-            await engine.hold(trigger)
-            await _held(engine, trigger)
-
-            async def act(commit: str) -> None:
-                while (error := await _ask(engine, trigger, commit)) is not None:
-                    # As a worker does: the decision stands, so it is asked again.
-                    print(f"asked again: {error}")
-
-            yield engine, act
+            yield engine, trigger, act
         finally:
             await cancel(watching)
             await engine.stop()

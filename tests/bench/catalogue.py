@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.bench.beside_argocd import beside_argocd
 from tests.bench.beside_clis import beside_clis
 from tests.bench.dispatching import dispatching
 from tests.bench.figures import Bench
@@ -24,5 +25,6 @@ BENCHES = (
     Bench("journal", "operations a second, each durable before its call", journaling),
     Bench("dispatch", "decision to request, calls at rest, polls, recovery, by the number of local triggers", dispatching),
     Bench("clis", "a pushed commit applied: ours, and by the flux command line, on real controllers", beside_clis),
+    Bench("argocd", "a pushed commit synced: ours, and by the argocd command line, on a real Argo CD", beside_argocd),
     Bench("peers", "k9s beside us on the same server", peers),
 )
