@@ -146,3 +146,16 @@ async def test_an_application_that_vanishes_before_the_write_is_said_to_be_missi
         world.api.fail("replace", APPLICATIONS, NotFound("gone", status=404))
         with pytest.raises(PermanentError, match="does not exist"):
             await asked(world)
+
+
+@pytest.mark.looptime
+@pytest.mark.scenario("dispatch:AC7")
+@pytest.mark.parametrize("phase", ["Running", "Terminating"])
+async def test_a_sync_that_was_under_way_before_and_is_still_set_is_no_orphan(phase: str) -> None:
+    async with argo(running=False) as world:
+        world.user_syncs()
+        state = {"phase": phase, "startedAt": "2026-01-01T00:00:00Z", "operation": {"initiatedBy": {"username": "jane"}}}
+        world.patch({"status": {"operationState": state}})
+        with pytest.raises(RetryableError, match="of jane is running"):
+            await asked(world)
+        assert not world.api.writes()

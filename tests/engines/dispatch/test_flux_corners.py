@@ -6,21 +6,24 @@ import asyncio
 
 import pytest
 
-from console.engines.dispatch.constants import Outcome, Reason
+from console.engines.dispatch.constants import ConditionReason, Outcome, Reason
 from console.engines.dispatch.faults import PermanentError, RetryableError
-from console.engines.dispatch.flux_reading import already_applied, read_ready, ready_condition
+from console.engines.dispatch.flux_reading import already_applied, read_ready, ready_condition, settled
+from console.engines.dispatch.holding import keep_held
 from console.engines.dispatch.records import read_operation
 from console.engines.ports.applier import (
     ARTIFACT_GENERATORS,
     GIT_REPOSITORIES,
     GIT_TARGETS,
+    HELM_CHARTS,
+    HELM_RELEASES,
     KUSTOMIZATIONS,
     ApiKind,
     JsonObject,
 )
 from console.errors import ApiError, Forbidden, LoginExpired, QuarterdeckError, TimedOut, Unreachable
 from tests.engines.dispatch.flux_steps import asked, restarted, step
-from tests.engines.dispatch.reverser import consoles, set_up
+from tests.engines.dispatch.reverser import Console, consoles, set_up
 from tests.engines.dispatch.world import SHOP, A, Asking, C, eventually, kustomization, simulated, to_the_end
 
 pytestmark = pytest.mark.looptime
@@ -186,3 +189,70 @@ async def test_a_record_on_a_trigger_names_the_version_that_the_resume_is_bound_
             assert guards == (before["uid"], before["generation"])
             resume = world.resumes[0]["metadata"]
             assert record.guard_resource_version == resume["resourceVersion"] == before["resourceVersion"]
+
+
+@pytest.mark.scenario("dispatch:X7")
+async def test_a_request_before_the_start_fails_once_and_takes_nothing() -> None:
+    async with simulated() as world:
+        set_up(world)
+        console = Console(world, world.api)
+        console.request(A, Reason.REPAIR)
+        await asyncio.sleep(60)
+        assert [str(report.error) for report in console.reports] == ["the dispatcher is not started"]
+        assert not console.dispatcher._desk.slots
+        assert not world.api.writes()
+        await console.stop()
+
+
+@pytest.mark.scenario("dispatch:W15")
+async def test_a_cluster_that_refuses_is_reported_once_with_its_cause() -> None:
+    async with simulated() as world:
+        set_up(world)
+        async with consoles(world) as console:
+            console.clusters.refusing = {"default"}
+            console.request(A, Reason.REPAIR)
+            await asyncio.sleep(60)
+            (report,) = console.reports
+            assert isinstance(report.error, RetryableError)
+            assert isinstance(report.error.__cause__, Unreachable)
+            assert "could not be asked: default cannot be reached" in report.error.message
+            assert console.events.reasons() == ["ApplyRequestFailed"]
+            assert not console.dispatcher._desk.slots
+
+
+@pytest.mark.scenario("dispatch:L2")
+async def test_what_is_resumed_already_is_not_taken_back_to_be_released() -> None:
+    async with simulated() as world:
+        await world.flux("suspend")
+        world.patch(KUSTOMIZATIONS, {"spec": {"suspend": False}}, "flux")
+        world.new_writes()
+        assert await world.client.release(SHOP) == ""
+        assert [call.body.get("spec") for call in world.api.writes(KUSTOMIZATIONS)] == [None]
+
+
+@pytest.mark.scenario("dispatch:X19")
+@pytest.mark.parametrize(("namespace", "counts"), [("flux-system", True), ("elsewhere", False), ("", True)])
+async def test_a_release_of_a_chart_counts_by_the_namespace_of_the_chart(namespace: str, counts: bool) -> None:
+    async with simulated() as world:
+        metadata = {"name": "c", "namespace": SHOP.namespace}
+        world.api.create(
+            HELM_CHARTS[0], {"metadata": metadata, "spec": {"sourceRef": {"kind": "GitRepository", "name": "shop"}}}
+        )
+        chart = {"kind": "HelmChart", "name": "c", "namespace": namespace}
+        home = SHOP.namespace if not namespace else "apps"
+        world.api.create(HELM_RELEASES[0], {"metadata": {"name": "r", "namespace": home}, "spec": {"chartRef": chart}})
+        assert ("HelmRelease" in [consumer.kind for consumer in await world.client.consumers(SHOP)]) is counts
+
+
+async def test_a_hold_whose_suspend_is_not_handled_yet_is_no_hold_yet() -> None:
+    async with simulated() as world:
+        await world.kustomize.stop()
+        await world.client.suspend(SHOP)
+        world.new_writes()
+        condition, again = await keep_held(world.client, SHOP, applying=False, fresh=False)
+        assert (condition.status, condition.reason, again) == ("False", ConditionReason.SUSPENDING, True)
+        assert not world.api.writes()
+        world.kustomize.start()
+        await eventually(lambda: settled(world.k))
+        condition, again = await keep_held(world.client, SHOP, applying=False, fresh=False)
+        assert (condition.status, condition.reason, again) == ("True", ConditionReason.SUSPENDED, False)

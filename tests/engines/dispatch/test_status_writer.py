@@ -232,6 +232,10 @@ async def test_what_is_written_already_is_not_written_again() -> None:
         s.publish(op(), repair_pending=False)
         await s.settled()
         assert not s.api.writes()
+        for _ in range(2):
+            s.publish(repair_pending=True)
+            await s.settled()
+        assert len(s.api.writes()) == 1
 
 
 @pytest.mark.looptime
