@@ -214,6 +214,10 @@ class _ArgoRequest:
             started.unconfirmed = error
             return started
         if written.fate is WriteFate.CONFLICT:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # The deadline passed during the write, which was sheltered from it; nothing was started, so it counts now.
+                raise asyncio.CancelledError
             return None
         if written.fate is WriteFate.FORBIDDEN:
             message = f"no operation may be set on Application {self._ref}: {error}"

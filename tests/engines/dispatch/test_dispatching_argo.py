@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from console.engines.dispatch.constants import Reason
-from console.engines.dispatch.faults import PermanentError
+from console.engines.dispatch.constants import Reason, Timing
+from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.requests import ApplyRequest
 from console.engines.dispatch.types import ApplierKey
 from console.engines.ports.applier import (
     APPLICATIONS,
     ARGOCD_TRIGGERS,
 )
-from console.errors import Forbidden
+from console.errors import Conflict, Forbidden
 from tests.engines.dispatch.argo_controller import ArgoController
 from tests.engines.dispatch.argo_world import application
 from tests.engines.dispatch.reverser import (
@@ -134,3 +134,24 @@ async def test_a_forbidden_application_loses_its_record_again() -> None:
 
 
 # Recovery
+
+
+@pytest.mark.scenario("dispatch:AC10")
+async def test_a_deadline_that_passes_during_a_write_that_conflicts_ends_the_attempt() -> None:
+    async with simulated() as world:
+        controller = argo_set_up(world)
+        async with consoles(world, timing=Timing(attempt_timeout=5)) as console:
+
+            async def slow() -> None:
+                await asyncio.sleep(6)
+
+            world.api.before("replace", APPLICATIONS, slow)
+            world.api.fail("replace", APPLICATIONS, Conflict("changed", status=409), times=100)
+            argo_request(console)
+            await console.done()
+            assert isinstance(console.error, RetryableError)
+            assert "did not end within 5 s" in console.error.message
+            assert len(world.api.writes(APPLICATIONS)) == 1
+            await eventually(lambda: not console.operation(ARGOCD_TRIGGERS))
+            assert not console.dispatcher._desk.slots
+        await controller.stop()
