@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from console.engines.dispatch.binding import shown
 from console.engines.dispatch.constants import Outcome, Reason
 from console.engines.dispatch.flux_reading import already_applied, suspended
 from console.engines.dispatch.revisions import describe_commit
+from console.kit.sanitize import sanitize
 from console.model.commits import ApplyOffer, CommitInfo, CommitOffer, ReasonOffer
 from console.model.refs import Ref
 from console.runtime.appliers import Applier, read_applier
@@ -27,6 +30,8 @@ async def offer(engine: ClusterEngine, ref: Ref) -> ApplyOffer:
     :raises NotServed: no applier is behind such an object. :raises QuarterdeckError: its cluster can't be read now.
     """
     applier = await read_applier(engine, ref)
+    # Verdicts name what anybody wrote into the cluster.
+    applier = msgspec.structs.replace(applier, refused=sanitize(applier.refused))
     has = source_commit(applier.raw, applier.source)
     applied = applied_commit(applier.raw, applier.flux)
     last = applier.operation.commit if applier.operation is not None else ""
@@ -39,7 +44,7 @@ async def offer(engine: ClusterEngine, ref: Ref) -> ApplyOffer:
     )
     return ApplyOffer(
         ref=ref,
-        binding=f"{shown(applier.binding.url)}@{applier.binding.branch}" if applier.binding else "",
+        binding=sanitize(f"{shown(applier.binding.url)}@{applier.binding.branch}") if applier.binding else "",
         applied=applied,
         commits=commits,
         reasons=_reasons(applier, applied),
@@ -61,7 +66,7 @@ async def _ask(commits: CommitBook, applier: Applier, known: list[str]) -> tuple
 
 def _places(applier: Applier, head: Head, has: str, applied: str, last: str) -> dict[str, list[str]]:
     """Where each commit was seen, in the order in which they are proposed."""
-    branch = applier.binding.branch if applier.binding else "its branch"
+    branch = sanitize(applier.binding.branch) if applier.binding else "its branch"
     outcome = applier.operation.outcome if applier.operation is not None else None
     asked = _LAST.get(outcome, "the last operation asked for it") if outcome is not None else ""
     seen = (
@@ -137,4 +142,4 @@ def _notes(applier: Applier, head: Head) -> tuple[str, ...]:
     operation = applier.operation
     if operation is not None and operation.outcome is Outcome.FAILED and operation.message:
         said.append(f"The last operation with {describe_commit(operation.commit)} failed: {operation.message}")
-    return tuple(said)
+    return tuple(sanitize(line) for line in said)

@@ -92,13 +92,13 @@ async def preview(applier: Applier, commit: str, commits: CommitBook, questions:
 
 async def _built(files: Mapping[str, bytes], recipe: Recipe, builder: Builds) -> tuple[list[JsonObject], str]:
     """The objects of a commit, and by which program they were built, in a sentence."""
-    layout = lay_out(files, recipe.path, recipe.overlay, recurse=recipe.recurse)
+    layout = lay_out(files, recipe.path, recipe.overlay, recurse=recipe.recurse, json=recipe.lenient)
     if layout.built is not None:
         content = await builder.build(layout.built, layout.folder)
         return objects_in(content, "the build"), f"Built by {builder.name}: another version than the applier's may differ."
     found: list[JsonObject] = []
     for path in layout.plain:
-        found += objects_in(files[path], path)
+        found += objects_in(files[path], path, lenient=recipe.lenient)
         # A repository of thousands of files must not stop the screen.
         await asyncio.sleep(0)
     return found, ""
@@ -140,7 +140,7 @@ async def _asked(
         notes.append(f"{len(gone) - MOST_OBJECTS} more objects that the commit no longer has were not looked at.")
     found = [*(change for _, change in answers), *(change for change in deletions if change is not None)]
     found.sort(key=lambda change: (_ORDER.index(change.change), change.what))
-    return {"objects": tuple(found), "notes": tuple(notes)}
+    return {"objects": tuple(found), "notes": tuple(sanitize(note) for note in notes)}
 
 
 async def _one(

@@ -42,7 +42,7 @@ class Repository:
     async def head(self, url: str, branch: str) -> str:
         self.asked += 1
         await self._pass()
-        return self.heads.get(url) or await self._real.head(url, branch)
+        return self.heads[url] if url in self.heads else await self._real.head(url, branch)
 
     async def describe(self, url: str, commits: Collection[str]) -> tuple[CommitInfo, ...]:
         await self._pass()
@@ -219,3 +219,39 @@ async def test_a_look_stores_nothing_and_the_sync_does_exactly_what_it_told(desk
     assert indexer.what == "Deployment search/search-indexer" and indexer.fields
     assert await desk.done("apply", SEARCH, commit=commit) is State.SUCCEEDED
     assert {item.change for item in (await desk.console.preview(SEARCH, commit)).objects} == {"same"}
+
+
+async def test_a_branch_that_is_gone_leaves_what_the_source_has(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.runtime.commit_book.HEAD_SECONDS", 0)
+    assert await desk.done("hold", INGRESS) is State.SUCCEEDED
+    desk.repository.heads["https://git.example.test/platform/fleet.git"] = ""
+    offer = await desk.console.apply_offer(INGRESS)
+    assert [item.refused for item in offer.commits] == [""]
+    assert "The repository has no branch main." in offer.notes
+    with pytest.raises(Refused, match="there is no main"):
+        await desk.console.commands.plan(Intent(verb="apply", targets=(INGRESS,), arguments={"commit": "a" * 40}))
+
+
+async def test_a_suspended_source_offers_only_what_it_has(desk: Desk) -> None:
+    assert await desk.done("hold", INGRESS) is State.SUCCEEDED
+    cluster = desk.demo.world.clusters["atlas"]
+    fleet = cluster.store.find("GitRepository", "flux-system", "fleet")
+    assert fleet is not None
+    cluster.change(fleet, lambda live: {**live, "spec": {**live["spec"], "suspend": True}}, "flux")
+    pushed = desk.push("platform/fleet")
+    offer = await desk.console.apply_offer(INGRESS)
+    refused = {item.commit.hash: item.refused for item in offer.commits}
+    assert "source is suspended" in refused.pop(pushed) and [*refused.values()] == [""]
+    with pytest.raises(Refused, match="suspended"):
+        await desk.console.commands.plan(Intent(verb="apply", targets=(INGRESS,), arguments={"commit": pushed}))
+
+
+async def test_what_the_cluster_says_can_not_steer_the_terminal(desk: Desk) -> None:
+    cluster = desk.demo.world.clusters["borealis"]
+    app = cluster.store.find("Application", "argocd", "catalog-eu")
+    assert app is not None
+    source = {**app["spec"]["source"], "repoURL": "https://git.example.test/\x1b[31mshop.git", "targetRevision": "ma\u202ein"}
+    cluster.change(app, lambda live: {**live, "spec": {**live["spec"], "source": source}}, "kubectl")
+    offer = await desk.console.apply_offer(Ref("borealis", "Application", "argocd", "catalog-eu"))
+    words = [offer.binding, *offer.notes, *(text for item in offer.commits for text in (*item.places, item.refused))]
+    assert offer.commits and not any("\x1b" in text or "\u202e" in text for text in words), words

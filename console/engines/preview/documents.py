@@ -71,13 +71,16 @@ def read_yaml(content: bytes, where: str) -> list[Any]:
     return found
 
 
-def objects_in(content: bytes, where: str) -> list[JsonObject]:
+def objects_in(content: bytes, where: str, *, lenient: bool = False) -> list[JsonObject]:
     """The Kubernetes objects of a file, lists taken apart.
 
+    :param lenient: leave out documents that don't even look like one (Argo CD does, Flux refuses them).
     :raises Invalid: as :func:`read_yaml`, or something in it is no object: what applies it would refuse all of it.
     """
     found: list[JsonObject] = []
     for document in read_yaml(content, where):
+        if lenient and not (text(document, "kind") or text(document, "apiVersion")):
+            continue
         if text(document, "kind").endswith("List") and isinstance(document, dict) and "items" in document:
             listed = items(document, "items")
         else:

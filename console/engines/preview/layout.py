@@ -23,6 +23,8 @@ KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 Files = Mapping[str, bytes]
 _LISTS = ("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators")
 _FOLLOWED = frozenset({"resources", "bases", "components", "generators", "transformers", "validators"})
+_YAML = (".yaml", ".yml")
+_JSON = (".json",)
 _HELM = ("helmCharts", "helmChartInflationGenerator", "helmGlobals")
 # What source-controller leaves out of an artifact unless it is told otherwise.
 _IGNORED = (".git/", ".github/", ".circleci/")
@@ -75,10 +77,10 @@ def folder_of(path: str) -> str:
     return "" if folder == "." else folder
 
 
-def lay_out(files: Files, path: str, overlay: Overlay, *, recurse: bool = True) -> Layout:
+def lay_out(files: Files, path: str, overlay: Overlay, *, recurse: bool = True, json: bool = False) -> Layout:
     """How the objects at ``path`` are built.
 
-    :param recurse: whether folders below count where there is no kustomization.
+    :param recurse: whether folders below count where there is no kustomization. :param json: whether JSON files do.
     :raises Invalid: there is no such path, or what kustomize would read isn't all in the tree.
     """
     folder = folder_of(path)
@@ -87,7 +89,7 @@ def lay_out(files: Files, path: str, overlay: Overlay, *, recurse: bool = True) 
         raise Invalid(f"The commit has no folder {sanitize(path)}.")
     own = kustomization_in(files, folder)
     if own is None:
-        resources = tuple(_plain(files, folder, recurse))
+        resources = tuple(_plain(files, folder, recurse, _YAML + _JSON if json else _YAML))
         whole = [entry for entry in resources if entry not in files]
         if not resources or (not whole and not overlay.changes):
             return Layout(folder, resources)
@@ -183,7 +185,7 @@ def _kustomization(files: Files, path: str) -> JsonObject:
     return mapping(documents[0])
 
 
-def _plain(files: Files, folder: str, recurse: bool) -> list[str]:
+def _plain(files: Files, folder: str, recurse: bool, suffixes: tuple[str, ...]) -> list[str]:
     """Files to be applied below a folder, and folders with a kustomization of their own, sorted."""
     inside = f"{folder}/" if folder else ""
     found: set[str] = set()
@@ -197,7 +199,7 @@ def _plain(files: Files, folder: str, recurse: bool) -> list[str]:
         whole = next((inside + place for place in places if kustomization_in(files, inside + place)), None)
         if whole is not None:
             found.add(whole)
-        elif path.endswith((".yaml", ".yml")):
+        elif path.endswith(suffixes):
             found.add(path)
     return sorted(found)
 

@@ -25,6 +25,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     :param blocked: why it can't be done here at all; "" if it can.
     :param manager: the field manager that the objects are applied under.
+    :param lenient: whether JSON files count, and documents that are no objects are left out.
     :param labels: what every object gets, ``annotations`` likewise.
     :param namespace: where an object goes that says no namespace; "" if it has to say one.
     :param substitutes: variables; ``substitutes_from`` the ConfigMaps and Secrets that have more.
@@ -36,6 +37,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     manager: str
     overlay: Overlay = Overlay()
     recurse: bool = True
+    lenient: bool = False
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     namespace: str = ""
@@ -117,6 +119,7 @@ def argo_recipe(app: JsonObject) -> Recipe:
             components=tuple(item for item in items(kustomize, "components") if isinstance(item, str)),
         ),
         recurse=flag(source, "directory", "recurse"),
+        lenient=True,
         namespace=text(destination, "namespace"),
         prune=flag(spec, "syncPolicy", "automated", "prune"),
         held=held_by_argo(app),

@@ -61,6 +61,13 @@ def test_something_that_is_no_object_makes_the_whole_file_invalid() -> None:
             objects_in(content, "values.yaml")
 
 
+def test_argo_cd_leaves_out_what_is_no_manifest_at_all() -> None:
+    content = b"name: shop\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n"
+    assert len(objects_in(content, "values.yaml", lenient=True)) == 1
+    with pytest.raises(Invalid):
+        objects_in(b"kind: ConfigMap\n", "values.yaml", lenient=True)
+
+
 def test_a_file_name_can_not_steer_the_terminal() -> None:
     with pytest.raises(Invalid) as caught:
         read_yaml(b"a: b: c", "\x1b[31mapp.yaml")

@@ -19,6 +19,12 @@ def test_a_plain_folder_is_every_yaml_file_below_it() -> None:
     assert lay_out(files, "", EMPTY).plain == ("deploy/a.yaml", "deploy/sub/b.yml", "other/c.yaml")
 
 
+def test_json_counts_where_the_applier_takes_it() -> None:
+    files = {"deploy/a.yaml": b"", "deploy/b.json": b"{}"}
+    assert lay_out(files, "deploy", EMPTY).plain == ("deploy/a.yaml",)
+    assert lay_out(files, "deploy", EMPTY, json=True).plain == ("deploy/a.yaml", "deploy/b.json")
+
+
 def test_a_folder_with_its_own_kustomization_counts_as_a_whole() -> None:
     files = {"deploy/a.yaml": b"", "deploy/sub/kustomization.yaml": b"resources: [b.yaml]", "deploy/sub/b.yaml": b""}
     layout = lay_out(files, "deploy", EMPTY)
