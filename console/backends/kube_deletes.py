@@ -60,13 +60,14 @@ def plan_delete(intent: Intent, objects: dict[Ref, dict[str, Any]]) -> Plan:
         fates.append(fate)
         steps.append(_step(ref, raw, fate))
         effects += [*fate.said, *_maker(ref, raw)]
-    instead = [fate.instead for fate in fates if fate.instead]
+    better = {fate.instead for fate in fates}
+    instead = better.pop() if len(better) == 1 else ""
     return Plan(
         intent=intent,
         steps=tuple(steps),
         effects=tuple(effects),
         no_undo="a deleted object is not brought back from here: apply its manifest again",
-        instead=Intent(verb=instead[0], targets=intent.targets) if len(instead) == len(objects) else None,
+        instead=Intent(verb=instead, targets=intent.targets) if instead else None,
         deletes_state=any(fate.goes and not _HOLDS_STATE.isdisjoint(fate.kinds) for fate in fates),
         share=1.0 if any(fate.goes and fate.kinds for fate in fates) else 0.0,
     )

@@ -102,7 +102,13 @@ ACTIONS: tuple[Action, ...] = (
     _move("focus.next", "tab", "Other pane", "Between the list and the pane beside it."),
     _look("look.describe", "d", "Describe", "What the object is, how it is and why, in words.", _one_row),
     _look("look.yaml", "y", "YAML", "The whole object as the server has it, secrets masked.", _one_row),
-    _look("look.diff", "equals_sign", "Diff", "What would change if the object were applied or corrected now; of a trigger, by commit.", _one_row),
+    _look(
+        "look.diff",
+        "equals_sign",
+        "Diff",
+        "What would change if the object were applied or corrected now; of a trigger, by commit.",
+        _one_row,
+    ),
     _look("look.events", "e", "Events", "What the platform said about the object.", _one_row),
     _look(
         "look.related",
@@ -191,7 +197,17 @@ ACTIONS: tuple[Action, ...] = (
         rank=10,
     ),
     _change("rollback", "B", "Roll back", "Back to an earlier revision.", "rollback"),
-    _change("sweep", "X", "Sweep", "Remove what is no longer wanted.", "sweep", "prune", "remove", "delete", "dismantle"),
+    _change(
+        "sweep",
+        "X",
+        "Sweep / delete",
+        "Remove what is no longer wanted, or delete it.",
+        "sweep",
+        "prune",
+        "remove",
+        "delete",
+        "dismantle",
+    ),
     _change("terminate", "T", "Terminate", "End the operation that runs.", "terminate", "cancel"),
     _group("Changing")(
         "change.undo",

@@ -85,3 +85,25 @@ async def _seen_at_rest(console: Runtime) -> bool:
     """Whether the engine has seen the hold complete: what was applied before that can't be told apart."""
     assert console.dispatching is not None
     return bool(console.dispatching.engines[NAME].local._external._rests)
+
+
+async def test_what_was_only_discovered_is_adopted_and_held_without_a_restart(flux: FluxLab, tmp_path: Path) -> None:
+    held = await RealStage(flux).make()
+    ref = Ref(NAME, "Kustomization", held.namespace, held.name, (await held.read())["metadata"]["uid"])
+    async with held.tap() as tap:
+        env = held.account(tmp_path, tap.port)
+        file = tmp_path / "config" / "fleet.yaml"
+        bare = f"# mine\nconnections:\n- {{name: {NAME}, kubernetes: {NAME}}}\n"
+        file.write_text(bare)
+        fleet = load_fleet(file, required=True)
+        targets = discover(env, fleet).targets
+        async with Runtime(Settings(), fleet, targets, state=tmp_path / "state", fleet_file=file) as console:
+            await console.settled({"Kustomization"}, 60)
+            console.arming.arm(NAME)
+            writes = tap.writes
+            assert await done(console, "adopt", ref, hold="true") is State.SUCCEEDED
+            assert tap.writes == writes, "nothing is written to the cluster"
+            assert await done(console, "hold", ref) is State.SUCCEEDED
+            assert await done(console, "release", ref) is State.SUCCEEDED
+            assert await done(console, "disown", ref) is State.SUCCEEDED
+        assert file.read_text() == bare

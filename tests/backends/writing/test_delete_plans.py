@@ -189,3 +189,12 @@ def test_a_source_leaves_what_uses_it_behind() -> None:
     ref = Ref("atlas", "GitRepository", "flux-system", "shop", "u1")
     raw = {"metadata": {"name": "shop", "namespace": "flux-system", "uid": "u1", "generation": 1}, "spec": {}}
     assert "can't fetch anything new" in plan(ref, raw).effects[0]
+
+
+def test_several_are_offered_something_better_only_if_it_is_the_same_for_all() -> None:
+    other = Ref("atlas", "Kustomization", "flux-system", "other", "u1")
+    suspended, running = owned(kustomization(suspend=True), "flux"), kustomization()
+    both = plan_delete(Intent(verb="delete", targets=(SHOP, other)), {SHOP: suspended, other: running})
+    assert (both.instead, both.confirmation) == (None, "atlas")
+    both = plan_delete(Intent(verb="delete", targets=(SHOP, other)), {SHOP: suspended, other: suspended})
+    assert both.instead == Intent(verb="resume", targets=(SHOP, other))
