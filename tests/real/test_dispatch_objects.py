@@ -86,13 +86,15 @@ async def test_guards_refuse_what_has_changed_and_create_nothing(objects: Cluste
 async def test_an_apply_with_the_uid_of_another_incarnation_is_refused(objects: ClusterObjects, namespace: str) -> None:
     spec = {"interval": "1h", "url": "https://git.example.test/a"}
     made = await objects.apply(GIT_REPOSITORIES, body(GIT_REPOSITORIES, namespace, spec=spec), manager="git", force=True)
+    another = {"name": "shop", "namespace": namespace, "uid": "00000000-0000-0000-0000-000000000000"}
     other = body(GIT_REPOSITORIES, namespace)
-    other["metadata"] = {"name": "shop", "namespace": namespace, "uid": "00000000-0000-0000-0000-000000000000"}
     with pytest.raises(Invalid, match=r"metadata\.uid.* immutable"):
-        await objects.apply(GIT_REPOSITORIES, other, manager="us", force=True)
-    other["metadata"]["resourceVersion"] = "1"
+        await objects.apply(GIT_REPOSITORIES, {**other, "metadata": another}, manager="us", force=True)
+    # A resume goes by its version too, and is told so first.
     with pytest.raises(Conflict):
-        await objects.apply(GIT_REPOSITORIES, other, manager="us", force=True)
+        await objects.apply(
+            GIT_REPOSITORIES, {**other, "metadata": {**another, "resourceVersion": "1"}}, manager="us", force=True
+        )
     assert await objects.get(GIT_REPOSITORIES, namespace, "shop") == made
 
 
