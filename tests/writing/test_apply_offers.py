@@ -203,7 +203,8 @@ async def test_the_head_of_the_branch_can_be_applied_before_the_source_has_it_an
     await desk.console.commands.plan(Intent(verb="apply", targets=(INGRESS,)))
 
 
-async def test_two_looks_in_a_row_ask_for_the_head_once(desk: Desk) -> None:
+async def test_two_looks_in_a_row_ask_for_the_head_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.runtime.commit_book.HEAD_SECONDS", 600)
     await desk.console.apply_offer(SEARCH)
     await desk.console.apply_offer(SEARCH)
     assert desk.repository.asked == 1
