@@ -35,7 +35,7 @@ from console.engines.ports.dispatch import ApplierClient, EventSink
 from console.errors import JournalError, QuarterdeckError
 from console.journal.journal import Journal
 from console.kit.supervisor import Supervisor
-from console.kit.timing import Clock, Wakeable
+from console.kit.timing import Clock, Wakeable, backoff
 from console.model.holds import LOCAL_HOLDER
 from console.model.refs import Ref
 from console.runtime.commit_book import CommitBook
@@ -45,7 +45,7 @@ LOCAL_MANAGER = LOCAL_HOLDER
 LEASE = ObjectName("gitops-reverser-system", "gitops-reverser")
 RENEW_SECONDS = 4.0
 AGAIN_SECONDS = 10.0
-"""Before records that could not be read are tried again."""
+"""Before records that could not be read are tried again; ever longer, since each try lists the appliers whole."""
 
 
 class JournalLog:
@@ -241,10 +241,11 @@ class ClusterEngine:
     async def _recover(self) -> None:
         """Follow what earlier processes left. What can't be read yet is tried again, beside the holds: one record that nobody
         understands must not leave all others without their keeper."""
+        pauses = backoff(first=AGAIN_SECONDS, most=120)
         try:
             while await self._recover_local():
                 self._recovered.set()
-                await asyncio.sleep(AGAIN_SECONDS)
+                await asyncio.sleep(next(pauses))
         finally:
             self._recovered.set()
 

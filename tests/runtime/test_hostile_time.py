@@ -193,7 +193,7 @@ async def test_what_could_not_be_read_at_the_start_is_recovered_when_it_can() ->
             assert not again.operations
             mended = {"metadata": {"annotations": {LOCAL_RECORD: record}}}
             world.api.patch(KUSTOMIZATIONS, SPACE, "app-0001", mended, "kubectl-edit")
-            await eventually(lambda: again.operations, 30)
+            await eventually(lambda: again.operations, 150)
             await eventually(lambda: world.ended(again, "app-0001"), 300, every=1)
             assert world.suspended("app-0001")
         finally:
