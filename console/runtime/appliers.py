@@ -146,7 +146,7 @@ async def _custom(engine: ClusterEngine, ref: TriggerRef) -> Applier:
         refused = f"No GitTarget may ask it: {judgement.message or 'none names it'}."
     if binding is None and source is not None and source.url and source.revision:
         binding = Binding(source.url, source.revision.removeprefix("refs/heads/"))
-    asks = f"For {', '.join(str(target.ref) for target in asking)}." if asking else ""
+    asks = f"It would be asked for GitTarget {', '.join(str(target.ref) for target in asking)}." if asking else ""
     return Applier(
         key=view.key,
         raw=raw,
