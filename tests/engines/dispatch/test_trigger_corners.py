@@ -15,6 +15,7 @@ from console.engines.dispatch.local import LocalTrigger
 from console.engines.dispatch.modes import Leadership, lease_holder
 from console.engines.dispatch.references import clusters_of_one_server
 from console.engines.dispatch.requests import ApplyRequest
+from console.engines.dispatch.resources import applier_key
 from console.engines.dispatch.tokens import written
 from console.engines.dispatch.types import Binding, ObjectName, Operation, Source, TriggerRef, TriggerStatus
 from console.engines.ports.applier import CLUSTER_PROVIDERS, FLUX_TRIGGERS, GIT_TARGETS, KUSTOMIZATIONS, LEASES
@@ -23,8 +24,9 @@ from console.kit.timing import LoopClock
 from tests.engines.dispatch.apiserver import ApiServer
 from tests.engines.dispatch.local_console import TRIGGER, LocalConsole, local, recorded
 from tests.engines.dispatch.reverser import KEY, TEAM, cluster, consoles, flux_trigger, put, set_up, target
+from tests.engines.dispatch.test_external import kept, pushed
 from tests.engines.dispatch.test_reconciler import Engine, bound
-from tests.engines.dispatch.world import START, URL, WANT, A, eventually, simulated
+from tests.engines.dispatch.world import START, URL, WANT, A, C, eventually, simulated
 
 pytestmark = pytest.mark.looptime
 
@@ -252,3 +254,46 @@ def test_operations_are_one_by_token_and_commit_and_never_by_nothing(
     )
     assert first.same_as(second) is same
     assert not first.same_as(None)
+
+
+@pytest.mark.scenario("dispatch:J5")
+@pytest.mark.parametrize("how", ["refused", "no target"])
+async def test_what_was_handed_back_is_no_longer_said_to_be_held(how: str) -> None:
+    async with simulated(held=False) as world:
+        bound(world)
+        engine = Engine(world)
+        await engine.until_quiet()
+        assert engine.condition("Held") == ("True", "Suspended")
+        if how == "refused":
+            world.api.patch(GIT_TARGETS, TEAM, "web", {"spec": {"branch": "dev"}}, "kubectl-edit")
+        else:
+            world.api.delete(GIT_TARGETS, TEAM, "web")
+        await engine.until_quiet()
+        assert engine.condition("Held") == ("False", "Resumed")
+        assert "suspend" not in world.k["spec"]
+
+
+async def test_a_trigger_names_its_applier_in_its_own_namespace_unless_it_says_another() -> None:
+    _, trigger = flux_trigger()
+    trigger["kind"] = "FluxTrigger"
+    assert applier_key(trigger).namespace == "flux-system"
+    del trigger["spec"]["kustomizationRef"]["namespace"]
+    assert applier_key(trigger).namespace == TEAM
+    assert applier_key(trigger).cluster == "default"
+    trigger["spec"]["clusterProviderRef"] = {"name": "west"}
+    assert applier_key(trigger).cluster == "west"
+
+
+async def test_a_pending_repair_survives_an_apply_of_somebody_else() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            console.writer.publish(TRIGGER.ref, TriggerStatus(repair_pending=True))
+            await eventually(lambda: recorded(world).repair_pending)
+            await kept(console)
+            await pushed(world, C)
+            await world.flux("resume")
+            await asyncio.sleep(8)
+            await kept(console)
+            assert recorded(world).operation.reason is Reason.EXTERNAL
+            assert recorded(world).repair_pending
