@@ -101,6 +101,11 @@ class ArgoController:
             "phase": "Running",
             "startedAt": rfc3339(self._cluster.clock.now()),
             "message": "waiting for healthy state of apps/Deployment",
+            "syncResult": {
+                "revision": (live["operation"].get("sync") or {}).get("revision") or "",
+                "source": _source(live),
+                "resources": _results(live, "Running"),
+            },
         }
         return _with_status(live, operationState=fresh)
 
@@ -124,8 +129,8 @@ class ArgoController:
         state = status.get("operationState") or {"operation": live.get("operation", {}), "startedAt": now}
         wanted = (state["operation"].get("sync") or {}).get("revision") or ""
         revision = wanted if len(wanted) == 40 else self.heads.get(live["metadata"]["name"], wanted)
-        source = live["spec"].get("source") or (live["spec"].get("sources") or [{}])[0]
-        result = {"revision": revision, "source": source, "resources": []}
+        source = _source(live)
+        result = {"revision": revision, "source": source, "resources": _results(live, phase)}
         state = {**state, "phase": phase, "message": message, "finishedAt": now, "syncResult": result}
         fields: Object = {"operationState": state}
         if phase == "Succeeded":
@@ -162,6 +167,29 @@ class ArgoController:
 
 def _with_status(live: Object, **fields: object) -> Object:
     return {**live, "status": {**live.get("status", {}), **fields}}
+
+
+def _source(live: Object) -> Object:
+    found: Object = live["spec"].get("source") or (live["spec"].get("sources") or [{}])[0]
+    return found
+
+
+def _results(live: Object, phase: str) -> list[Object]:
+    """What a sync tells of its objects: workloads are waited for, the rest is done as soon as it is applied."""
+    results = []
+    for entry in live.get("status", {}).get("resources") or ():
+        waits = entry["kind"] == "Deployment"
+        failed = waits and phase == "Failed"
+        results.append(
+            {
+                **{key: entry[key] for key in ("group", "version", "kind", "namespace", "name") if key in entry},
+                "status": "SyncFailed" if failed else "Synced",
+                "message": "" if failed else f"{entry['kind'].lower()} {entry['name']} configured",
+                "syncPhase": "Sync",
+                "hookPhase": phase if waits else "Succeeded",
+            }
+        )
+    return results
 
 
 def _automated(app: Object) -> bool:

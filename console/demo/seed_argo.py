@@ -116,6 +116,7 @@ def _seed_application(cluster: Cluster, managed: Managed) -> None:
             "name": f"{managed.name.removesuffix('-eu')}-api",
             "status": "Synced",
             "health": {"status": managed.health},
+            "syncWave": 1,
         },
         {"version": "v1", "kind": "Service", "namespace": managed.namespace, "name": managed.name, "status": "Synced"},
     ]

@@ -127,12 +127,15 @@ def _wave(phase: str, wave: int, group: list[_Member], *, named: bool) -> list[S
 
 
 def _view(key: str, member: _Member) -> StepView:
-    waits = member.said or "it to be healthy" if member.state is State.RUNNING else ""
+    # A hook says how far it is; of an object there is only what its apply answered.
+    going = (member.said or "it to end") if member.hook else "it to be healthy"
+    waits = going if member.state is State.RUNNING else ""
+    told = "" if member.state is State.SUCCEEDED or (member.hook and waits) else member.said
     return StepView(
         key=f"{key}/{'hook' if member.hook else 'object'}/{member.kind}/{member.path}",
         title=f"{'hook ' if member.hook else ''}{member.kind} {member.path}",
         state=member.state,
         depth=3,
-        detail="" if waits else member.said,
+        detail=told,
         waiting_for=waits,
     )

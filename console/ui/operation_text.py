@@ -40,7 +40,12 @@ def operation_lines(operation: Operation, now: datetime, room: int) -> list[Line
         lines.append(line(Part("◐ ", "busy"), Part(sanitize(operation.step))))
     told = any(step.waiting_for == operation.waiting_for for step in operation.steps if not step.state.ended)
     if operation.waiting_for and not operation.state.ended and not told:
-        lines += [Line(), line(Part("Waits for  ", "heading", True), Part(_what(operation.waiting_for), "busy"), indent=11)]
+        lines += [
+            Line(),
+            line(
+                Part("Waits for  ", "heading", True), Part(formats.awaited(sanitize(operation.waiting_for)), "busy"), indent=11
+            ),
+        ]
     if operation.message:
         tone = "bad" if operation.state.health.needs_attention else "plain"
         lines += [Line(), line(Part("Said       ", "heading", True), Part(sanitize(operation.message), tone), indent=11)]
@@ -100,17 +105,11 @@ def _said(step: StepView, going: bool) -> list[tuple[str, str, str]]:
     if going:
         said = [("", sanitize(step.detail), "muted")] if step.detail else []
         if step.waiting_for:
-            said.append(("waits for ", _what(step.waiting_for), "busy"))
+            said.append(("waits for ", formats.awaited(sanitize(step.waiting_for)), "busy"))
         return [*said, ("ends when ", sanitize(step.ends), "muted")] if step.ends else said
     if step.detail:
         return [("", sanitize(step.detail), "bad" if step.state is State.FAILED else "muted")]
     return [("ends when ", sanitize(step.ends), "faint")] if step.ends and step.state is State.PENDING else []
-
-
-def _what(waiting_for: str) -> str:
-    """What is waited for, of a controller that says itself that it is waiting."""
-    text = sanitize(waiting_for)
-    return text[len("waiting for ") :] if text.lower().startswith("waiting for ") else text
 
 
 def _bar(step: StepView, span: tuple[datetime, float] | None, now: datetime) -> list[Part]:

@@ -148,7 +148,7 @@ def _steps(resource: Resource, context: Context) -> tuple[Line, ...]:
             mark=state_glyph(step.state),
             label=cell(step.title, "plain" if step.state.health.needs_attention or not step.state.ended else "muted"),
             value=prose(
-                f"waits for {formats.lowered(step.waiting_for)}" if step.waiting_for and not step.state.ended else step.detail,
+                f"waits for {formats.awaited(step.waiting_for)}" if step.waiting_for and not step.state.ended else step.detail,
                 "muted",
             ),
             right=cell(

@@ -139,6 +139,12 @@ def lowered(text: str) -> str:
     return (text[0].lower() + text[1:] if article else text).rstrip(".")
 
 
+def awaited(text: str) -> str:
+    """What is waited for, as the end of "waits for". A controller that says itself that it is waiting doesn't say it twice."""
+    found = lowered(text)
+    return found[len("waiting for ") :] if found.lower().startswith("waiting for ") else found
+
+
 def listed(words: Iterable[str], most: int = 3) -> str:
     """Words joined for a sentence: ``a``, ``a and b``, ``a, b and 4 more``."""
     items = list(words)

@@ -49,7 +49,7 @@ def _who(operation: Operation) -> str:
 
 def _message(operation: Operation, _: Context) -> Cell:
     if not operation.state.ended:
-        waiting = f"waits for {formats.lowered(operation.waiting_for)}" if operation.waiting_for else operation.message
+        waiting = f"waits for {formats.awaited(operation.waiting_for)}" if operation.waiting_for else operation.message
         return prose(waiting, "busy" if operation.waiting_for else "plain")
     return prose(operation.message or operation.reason, "plain" if operation.state.health.needs_attention else "muted")
 

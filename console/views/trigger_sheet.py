@@ -176,11 +176,9 @@ def _operation(operation: RecordedOperation | None, context: Context) -> Section
     )
     asked = f"{operation.reason}: {ASKED.get(operation.reason, 'a reason that is not known here')}"
     lines = [head, Line(mark=Cell(" "), label=cell(asked, "muted"), wraps=True)]
-    if operation.message:
-        tone = "bad" if health is Health.BAD else "muted"
-        lines.append(
-            Line(mark=Cell(" "), label=_label("it says"), value=prose(operation.message, "bad" if tone == "bad" else "muted"))
-        )
+    if operation.message and not any(step.waiting_for == operation.message for step in operation.phases):
+        said = prose(f"It says: {operation.message}", "bad" if health is Health.BAD else "muted")
+        lines.append(Line(mark=Cell(" "), label=said, wraps=True))
     if operation.in_flight or health is Health.BAD:
         lines += [_phase(step) for step in operation.phases]
     return Section("Operation in flight" if operation.in_flight else "Last operation", tuple(lines))
@@ -188,11 +186,12 @@ def _operation(operation: RecordedOperation | None, context: Context) -> Section
 
 def _phase(step: StepView) -> Line:
     now = not step.state.ended and step.state is not State.PENDING
-    told = f"waits for {formats.lowered(step.waiting_for)}" if now and step.waiting_for else step.detail
+    told = f"waits for {formats.awaited(step.waiting_for)}" if now and step.waiting_for else step.detail
+    name = formats.padded(step.key.rpartition("/")[2], 8) if step.depth == 1 else ""
     quiet = step.state is State.PENDING or (step.state.ended and not step.state.health.needs_attention)
     return Line(
         mark=state_glyph(step.state),
-        label=cell(formats.padded(step.key.rpartition("/")[2], 8) + step.title, "muted" if quiet else "plain"),
+        label=cell(name + step.title, "muted" if quiet else "plain"),
         value=prose(told, "busy" if now else "muted") if told else EMPTY,
         depth=max(step.depth - 1, 0),
     )

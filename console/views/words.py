@@ -188,7 +188,7 @@ def _reason(resource: Resource, context: Context | None) -> str:
     if isinstance(resource, Trigger) and context and (late := overdue(resource, context.now)):
         return f"{late}. {resource.reason}".rstrip()
     if isinstance(resource, Operation) and not resource.state.ended:
-        return f"waits for {formats.lowered(resource.waiting_for)}" if resource.waiting_for else resource.message
+        return f"waits for {formats.awaited(resource.waiting_for)}" if resource.waiting_for else resource.message
     return resource.reason
 
 

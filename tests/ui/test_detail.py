@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
+import pytest
+
+from console.errors import Unreachable
 from console.model.docker import Sample
 from console.model.kubernetes import LogLine
 from console.model.refs import Ref
+from console.model.trigger_report import TriggerReport
 from console.ui.controls.looking import Looking
-from tests.ui.fleet import API, WEB
+from console.ui.widgets import detail as detail_module
+from tests.ui.fleet import API, WEB, fill
+from tests.ui.samples_reports import REPORT
 from tests.ui.screen import Shown, shown
-from tests.ui.stand_in import NOW
+from tests.ui.stand_in import NOW, StandIn
 
 POD = Ref("prod-eu", "Pod", "shop", "web-6d9f-x2x9l", "uid-pod")
 
@@ -213,3 +220,32 @@ async def test_an_object_that_went_away_is_said_to_be_gone() -> None:
         screen.runtime.store.apply(Removed(WEB))
         await screen.until(lambda: "removed" in screen.text())
         assert "It was removed" in screen.text()
+
+
+async def test_a_trigger_is_asked_again_until_its_operation_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detail_module, "_AGAIN", 0.01)
+    operation = REPORT.operation
+    assert operation is not None
+    done = msgspec.structs.replace(REPORT, operation=msgspec.structs.replace(operation, outcome="Succeeded"))
+
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.reports[WEB] = REPORT
+
+    async with shown(120, 40, setup=setup) as screen:
+        await screen.press("d")
+        await screen.until(lambda: "Operation in flight" in screen.text())
+        screen.runtime.reports[WEB] = done
+        screen.app.main.tick()
+        await screen.until(lambda: "Last operation" in screen.text())
+
+
+async def test_a_trigger_that_cannot_be_read_says_so_in_its_place() -> None:
+    async with shown(120, 40) as screen:
+
+        async def gone(ref: Ref) -> TriggerReport | None:
+            raise Unreachable("prod-eu does not answer.", "Try later.")
+
+        screen.runtime.trigger_report = gone  # type: ignore[method-assign]
+        await screen.press("d")
+        await screen.until(lambda: "prod-eu does not answer. Try later." in screen.text())

@@ -208,12 +208,15 @@ class Detail(Vertical):
         return lines
 
     def _dispatch(self, resource: Resource, room: int) -> tuple[describe.Section, ...]:
-        """What the dispatch engine knows of a trigger. Another state of the trigger is a reason to ask it again."""
+        """What the dispatch engine knows of a trigger. It is asked again when the trigger changed, and while an operation runs:
+        the end of one is written where no list shows it.
+        """
         if self._report is None or self._report[0] != self.ref:
             return ()
-        if resource is not self._reported and not self._busy("notes") and self._settle is None:
-            self._ask_soon(_AGAIN)
         told = self._report[1]
+        running = isinstance(told, TriggerReport) and told.operation is not None and told.operation.in_flight
+        if (running or resource is not self._reported) and not self._busy("notes") and self._settle is None:
+            self._ask_soon(_AGAIN)
         if isinstance(told, str):
             return describe.notes_section("Dispatch", (told,))
         return sheet(told, resource, self._context_now, room) if told is not None else ()
