@@ -19,14 +19,14 @@ from tests.cli.test_writing import moving
 
 __all__ = ["moving"]
 
-INFRA = "Kustomization/flux-system/infrastructure"
+INFRA = "Kustomization/flux-system/ingress"
 WRITTEN = """# The fleet of the shop.
 connections:
   - {name: atlas, kubernetes: atlas}       # the one with Flux
   - {name: borealis, kubernetes: borealis}
 """
 LINE = (
-    '  - {name: "infrastructure", connection: "atlas", kind: "flux", namespace: "flux-system", object: "infrastructure", '
+    '  - {name: "ingress", connection: "atlas", kind: "flux", namespace: "flux-system", object: "ingress", '
     'url: "https://git.example.test/platform/fleet.git", branch: "main", hold: true}\n'
 )
 
@@ -47,17 +47,20 @@ async def test_an_applier_is_adopted_can_be_held_at_once_and_is_disowned_when_it
     assert LINE.strip() in told.out
     assert "Nothing is written to the cluster" in told.out
     done = await moving.quarterdeck("adopt", "atlas", INFRA, "--hold", "--yes", "--why", "INC-7")
-    assert (done.code, done.out) == (0, "Done: flux-system/infrastructure is a local trigger now\n"), done.err
+    assert (done.code, done.out) == (0, "Done: flux-system/ingress is a local trigger now\n"), done.err
     assert file.read_text() == f"{WRITTEN}triggers:\n{LINE}"
     assert file.stat().st_mode & 0o777 == 0o640
 
     again = await moving.quarterdeck("adopt", "atlas", INFRA, "--yes")
     assert again.code == 1 and "adopt is not offered" in again.err
-    held = await moving.quarterdeck("hold", "infrastructure", "--yes")
+    held = await moving.quarterdeck("hold", "ingress", "--yes")
     assert held.code == 0, held.err
+    told = await moving.quarterdeck("plan", "delete", "atlas", INFRA)
+    assert told.code == 3
+    assert "better first: release" in told.out
     refused = await moving.quarterdeck("run", "disown", "atlas", INFRA, "--yes")
     assert refused.code == 1 and "Release the hold first" in refused.err
-    assert (await moving.quarterdeck("release", "infrastructure", "--yes")).code == 0
+    assert (await moving.quarterdeck("release", "ingress", "--yes")).code == 0
 
     items = json.loads((await moving.quarterdeck("journal", "-o", "json")).out)["items"]
     (record,) = [item for item in items if item["plan"]["intent"]["verb"] == "adopt" and item["state"] == "succeeded"]
@@ -106,6 +109,6 @@ async def test_the_same_cluster_under_two_names_gives_one_trigger(moving: Fleet,
         async with asyncio.timeout(20):
             while len(dispatching.engines) < 2:
                 await asyncio.sleep(0.02)
-        ref = Ref("again", "Kustomization", "flux-system", "infrastructure")
+        ref = Ref("again", "Kustomization", "flux-system", "ingress")
         with pytest.raises(Refused, match="is a trigger by atlas already"):
             await at.runtime.commands.plan(Intent(verb="adopt", targets=(ref,)))
