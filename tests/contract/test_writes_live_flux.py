@@ -38,6 +38,8 @@ async def test_a_suspended_commit_is_applied_by_undo_and_a_failure_is_told_at_on
             await asyncio.to_thread(flux.publish, namespace, "shop", files(namespace, "red"), SECOND)
             with pytest.raises(Refused, match="suspended by quarterdeck"):
                 await desk.do("reconcile", ref)
+            # Kustomizations and sources come to the controller by watches of their own: a resume may overtake a commit.
+            await asyncio.to_thread(_sees, flux, namespace, SECOND)
             undone = await desk.undo(ref)
             assert undone.state is State.SUCCEEDED
             assert undone.message.endswith(f"Applied revision: main@sha1:{SECOND}")
@@ -51,6 +53,14 @@ async def test_a_suspended_commit_is_applied_by_undo_and_a_failure_is_told_at_on
             (ready,) = [entry for entry in found["status"]["conditions"] if entry["type"] == "Ready"]
             assert ready["observedGeneration"] == found["metadata"]["generation"]
             assert found["status"]["observedGeneration"] < found["metadata"]["generation"], "it moves on success only"
+
+
+def _sees(flux: FluxLab, namespace: str, commit: str) -> None:
+    """Wait until the controller has a commit of the source: another Kustomization of it has applied that."""
+    witness = {key: value for key, value in fleet.kustomization(namespace, "witness", source="shop").items() if key != "status"}
+    witness["spec"] = {**witness["spec"], "path": "./", "prune": False, "targetNamespace": flux.kube.namespace()}
+    flux.kube.client.apply(witness)
+    flux.wait_applied(namespace, "witness", commit)
 
 
 async def exists(cluster: Cluster, name: str) -> bool:

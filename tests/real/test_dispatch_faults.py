@@ -188,6 +188,18 @@ async def test_a_controller_killed_in_mid_flight_does_it_again_unless_it_was_sus
     assert (ended.outcome, "interrupted" in ended.message) == (Outcome.FAILED, True)
 
 
+@pytest.mark.scenario("dispatch:P18", "dispatch:F12")
+async def test_a_controller_that_cancels_health_checks_is_told_by_our_suspend_to_do_so(hasty: Engine) -> None:
+    world = hasty.world
+    await asyncio.to_thread(world.lab.restart, "--feature-gates=CancelHealthCheckOnNewRevision=true")
+    commit = await world.push(slow=True)
+    await hasty.ask(commit)
+    await world.checking()
+    ended = await hasty.end()
+    assert (ended.outcome, ended.message.partition(":")[0]) == (Outcome.FAILED, "HealthCheckCanceled")
+    assert await world.painted() == commit, "its objects are there"
+
+
 @pytest.mark.scenario("dispatch:P19")
 async def test_a_controller_killed_and_an_api_server_killed_in_mid_flight_are_outlived(patient: Engine) -> None:
     world = patient.world
