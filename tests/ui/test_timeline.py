@@ -7,6 +7,7 @@ import pytest
 
 from console.model.health import Health
 from console.model.operations import Operation, State, StepView
+from console.model.refs import Ref
 from console.ui.operation_text import operation_lines
 from console.ui.screens.operation import OperationScreen
 from console.ui.text import plain, width
@@ -87,3 +88,40 @@ async def test_a_time_line_can_be_read_to_its_end_at_every_size(columns: int, li
         assert "Ingress pay/core" in screen.text("#steps")
         answer = dialog.query_one("#answer").region
         assert answer.height == 1 and answer.bottom <= lines
+
+
+async def test_a_sync_of_somebody_else_shows_its_waves_and_hooks_too() -> None:
+    target = Ref("prod-us", "Application", "pay", "core", "uid-core")
+    foreign = Operation(ref=Ref("prod-us", "Operation", "", "sync", "op-1"), target=target, verb="sync", state=State.RUNNING)
+    results = [
+        {"kind": "Job", "name": "migrate", "hookType": "PreSync", "hookPhase": "Succeeded", "syncPhase": "PreSync"},
+        {"kind": "Deployment", "name": "core", "status": "Synced", "hookPhase": "Running", "syncPhase": "Sync"},
+    ]
+
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.put(foreign)
+        runtime.raws[target] = {"status": {"operationState": {"syncResult": {"resources": results}}}}
+
+    async with shown(120, 40, setup=setup) as screen:
+        screen.app.push_screen(OperationScreen(screen.runtime, foreign.ref))
+        await screen.dialog(OperationScreen)
+        await screen.until(lambda: "hook Job migrate" in screen.text("#steps"))
+        assert "Deployment core  waits for it to be healthy" in screen.text("#steps")
+
+
+async def test_a_sync_whose_application_cannot_be_read_still_shows_what_is_known() -> None:
+    target = Ref("prod-us", "Application", "pay", "core", "uid-core")
+    foreign = Operation(
+        ref=Ref("prod-us", "Operation", "", "sync", "op-1"), target=target, verb="sync", state=State.RUNNING, step="Running"
+    )
+
+    def setup(runtime: StandIn) -> None:
+        fill(runtime)
+        runtime.put(foreign)
+
+    async with shown(120, 40, setup=setup) as screen:
+        screen.app.push_screen(OperationScreen(screen.runtime, foreign.ref))
+        dialog = await screen.dialog(OperationScreen)
+        await screen.until(lambda: not [worker for worker in dialog.workers if worker.is_running])
+        assert "Running" in screen.text("#steps")
