@@ -15,8 +15,8 @@ ALL_LIVE = "● 4 live"
 def test_everything_that_the_files_name_is_found_and_shown(fleet: RealFleet) -> None:
     with Screen(fleet.env) as screen:
         screen.wait_for(ALL_LIVE, "▲ 1 restricted", "team/shop-front", "team/ledger", "team/queue", "flaky")
-        assert screen.line("■", "prod", "Kustomization", "team/shop-front")
-        assert screen.line("●", "harbour", "Stack", "shop", "3/3 tasks")
+        screen.wait_for(lambda now: now.line("■", "prod", "Kustomization", "team/shop-front"))
+        screen.wait_for(lambda now: now.line("●", "harbour", "Stack", "shop", "3/3 tasks"))
         screen.press("2").wait_for("triggers ›", "shop-db", "ArgoCDTrigger", "FluxTrigger")
         screen.press("3").wait_for("operations ›", "team/payments", "Argo CD")
         screen.press("4").wait_for("stacks ›", "harbour", "3/3")
