@@ -27,6 +27,7 @@ from console.engines.dispatch.types import Ask, Guards, ObjectName, Started
 from console.engines.ports.applier import JsonObject
 from console.errors import QuarterdeckError
 from console.kit.dig import number, text
+from console.kit.supervisor import together
 from console.kit.timing import Clock
 
 
@@ -68,11 +69,15 @@ class FluxRequest:
                 ConditionReason.UNSUPPORTED_SOURCE, f"Kustomization {self._ref} does not apply a GitRepository"
             )
         repository = await self._flux.repository(name)
+        self._refuse_unbound(repository)
+        return repository
+
+    def _refuse_unbound(self, repository: JsonObject) -> None:
         if pinned := pin(repository):
-            raise PermanentError(ConditionReason.UNSUPPORTED_SOURCE, f"GitRepository {name} is pinned to {pinned}")
+            message = f"GitRepository {name_of(repository)} is pinned to {pinned}"
+            raise PermanentError(ConditionReason.UNSUPPORTED_SOURCE, message)
         if mismatch := binding_mismatch(repository_source(repository), self._ask.want):
             raise PermanentError(ConditionReason.SOURCE_MISMATCH, mismatch)
-        return repository
 
     def _refuse_foreign_owner(self, kustomization: JsonObject) -> None:
         if appliers := suspend_owners(kustomization, self._flux.manager).appliers:
@@ -118,13 +123,13 @@ class FluxRequest:
 
     async def _look_again(self, first: JsonObject, repository: JsonObject) -> JsonObject:
         """The last reads before the decision is carried out: the same objects, the same source, the commit still there."""
-        kustomization = await self._flux.kustomization(self._ref)
+        kustomization, now = await together(self._flux.kustomization(self._ref), self._flux.repository(name_of(repository)))
         if uid(kustomization) != uid(first) or deleting(kustomization):
             raise StaleError(f"Kustomization {self._ref} was replaced or is being deleted")
         if source_name(kustomization) != source_name(first):
             message = f"Kustomization {self._ref} applies another source since the commit was fetched"
             raise PermanentError(ConditionReason.SOURCE_MISMATCH, message)
-        now = await self._bound_repository(kustomization)
+        self._refuse_unbound(now)
         self._refuse_foreign_owner(kustomization)
         if uid(now) != uid(repository):
             raise StaleError(f"the source of Kustomization {self._ref} was replaced")
