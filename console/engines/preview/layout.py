@@ -21,11 +21,21 @@ from console.kit.sanitize import sanitize
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 Files = Mapping[str, bytes]
-_LISTS = ("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators")
-_FOLLOWED = frozenset({"resources", "bases", "components", "generators", "transformers", "validators"})
+_LISTS = ("resources", "bases", "components", "crds", "configurations")
+_FOLLOWED = frozenset({"resources", "bases", "components"})
 _YAML = (".yaml", ".yml")
 _JSON = (".json",)
-_HELM = ("helmCharts", "helmChartInflationGenerator", "helmGlobals")
+# Their own files name further files (and programs), in ways that are not followed here.
+_REFUSED = ("generators", "transformers", "validators", "helmCharts", "helmChartInflationGenerator", "helmGlobals")
+_REMOTE = ("://", "git@", "git::", "?ref=")
+_NAMING = (
+    *_LISTS,
+    *_REFUSED,
+    *("patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "openapi", "path"),
+    *("configMapGenerator", "secretGenerator", "files", "envs", "env"),
+)
+_ENTRIES = ("patches", "patchesJson6902", "replacements", "configMapGenerator", "secretGenerator")
+_SPELLED = {name.lower(): name for name in _NAMING}
 # What source-controller leaves out of an artifact unless it is told otherwise.
 _IGNORED = (".git/", ".github/", ".circleci/")
 _IGNORED_NAMES = frozenset({".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml"})
@@ -140,15 +150,16 @@ def check_local(files: Files, folder: str) -> None:
         if own is None:
             raise Invalid(f"{sanitize(here) or 'the root'} is used as a kustomization and has none.")
         content = _kustomization(files, own)
-        for key in _HELM:
-            if key in content:
-                raise Invalid(f"{sanitize(own)} inflates a Helm chart, which is not done here.")
+        for key in _REFUSED:
+            if content.get(key):
+                raise Invalid(f"{sanitize(own)} uses {key}, which is not done here.")
         for entry, followed in _references(content):
             place = posixpath.normpath(posixpath.join(here, entry))
             place = "" if place == "." else place
-            if place in files:
+            remote = any(sign in entry for sign in _REMOTE)
+            if place in files and not remote:
                 continue
-            if not followed or "://" in entry or place.startswith("..") or not _has_folder(files, place):
+            if not followed or remote or place.startswith("..") or not _has_folder(files, place):
                 raise Invalid(f"{sanitize(own)} takes {sanitize(entry)}, which is no file of the repository.")
             todo.append(place)
 
@@ -174,15 +185,29 @@ def _references(content: JsonObject) -> Iterator[tuple[str, bool]]:
         yield path, False
     for key in ("configMapGenerator", "secretGenerator"):
         for entry in items(content, key):
-            named = [item for item in (*items(entry, "files"), *items(entry, "envs")) if isinstance(item, str)]
-            yield from ((item.rpartition("=")[2], False) for item in (*named, text(entry, "env")) if item)
+            yield from ((item.rpartition("=")[2], False) for item in items(entry, "files") if isinstance(item, str))
+            yield from ((item, False) for item in (*items(entry, "envs"), text(entry, "env")) if isinstance(item, str) and item)
 
 
 def _kustomization(files: Files, path: str) -> JsonObject:
     documents = read_yaml(files[path], path)
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise Invalid(f"{sanitize(path)} is no kustomization.")
+    _check_spelling(documents[0], path)
     return mapping(documents[0])
+
+
+def _check_spelling(content: JsonObject, path: str) -> None:
+    """Kustomize reads its keys in any case; one that is not recognized here would not be looked at.
+
+    :raises Invalid: such a key.
+    """
+    entries = [entry for key in _ENTRIES for entry in items(content, key) if isinstance(entry, dict)]
+    for keys in (content, *entries, mapping(content, "openapi")):
+        for key in keys:
+            name = _SPELLED.get(str(key).lower(), key)
+            if name != key:
+                raise Invalid(f"{sanitize(path)} spells {name} as {sanitize(str(key))}.")
 
 
 def _plain(files: Files, folder: str, recurse: bool, suffixes: tuple[str, ...]) -> list[str]:

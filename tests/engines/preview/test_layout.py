@@ -76,12 +76,19 @@ def test_an_appliers_fields_go_into_the_kustomization_of_its_path() -> None:
         "crds: [/x]",
         "openapi: {path: /x}",
         "helmCharts: [{name: redis}]",
+        "Resources: [/etc/passwd]",
+        "configMapGenerator: [{name: a, Files: [/etc/passwd]}]",
+        "ConfigMapGenerator: [{name: a, files: [/etc/passwd]}]",
+        "transformers: [a.yaml]",
+        "generators: ['apiVersion: builtin\\nkind: ConfigMapGenerator\\nfiles: [/etc/passwd]']",
+        "resources: ['https://host/a.yaml']",
         "resources: [there]",
         "- no map",
     ],
 )
 def test_what_a_kustomization_takes_from_elsewhere_is_never_built(content: str) -> None:
-    files = {"deploy/kustomization.yaml": content.encode(), "deploy/there/a.yaml": b""}
+    others = ("deploy/there/a.yaml", "deploy/https:/host/a.yaml", "deploy/a.yaml")
+    files = {"deploy/kustomization.yaml": content.encode(), **dict.fromkeys(others, b"")}
     with pytest.raises(Invalid):
         check_local(files, "deploy")
 
@@ -98,6 +105,11 @@ def test_a_base_beside_the_path_is_followed_to_its_own_references() -> None:
     bad = {**good, "base/kustomization.yml": b"resources: ['https://git.example.test/x']"}
     with pytest.raises(Invalid, match="no file of the repository"):
         check_local(bad, "apps/shop")
+
+
+def test_labels_may_be_called_anything() -> None:
+    content = b"resources: [a.yaml]\ncommonLabels: {Env: prod, Path: x}\nlabels: [{pairs: {Files: a}}]\n"
+    check_local({"a/kustomization.yaml": content, "a/a.yaml": b""}, "a")
 
 
 def test_a_ring_of_bases_is_no_endless_walk() -> None:
