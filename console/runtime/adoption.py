@@ -41,6 +41,8 @@ class AdoptionWriter:
     :param rival: the other connection to the same cluster by which the applier is a trigger already, or "".
     """
 
+    resolves = (ADOPT, DISOWN)
+
     def __init__(
         self,
         engine: ClusterEngine,

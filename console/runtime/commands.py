@@ -22,7 +22,7 @@ from console.model.refs import Ref
 from console.runtime.arming import Arming
 from console.runtime.confirming import check_confirmation, what_moved
 from console.runtime.execution import Execution
-from console.runtime.ports import Writes
+from console.runtime.ports import Resolves, Writes
 from console.runtime.refusals import Busy, MovedOn
 from console.runtime.tracking import Tracked
 
@@ -46,6 +46,13 @@ def writer_for(writers: Iterable[object], intent: Intent) -> Writes | None:
     """The first writer that knows the intent's verb for its objects."""
     kind = intent.targets[0].kind
     return next((writer for writer in writers if isinstance(writer, Writes) and intent.verb in writer.verbs(kind)), None)
+
+
+def resolver_for(writers: Iterable[object], intent: Intent) -> Writes | None:
+    """Who can tell what came of an intent that was begun: the writer that offers its verb, or one that no longer does."""
+    known = tuple(writers)
+    resolving = (writer for writer in known if isinstance(writer, Resolves) and isinstance(writer, Writes))
+    return writer_for(known, intent) or next((writer for writer in resolving if intent.verb in writer.resolves), None)
 
 
 class Commands:

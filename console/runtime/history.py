@@ -17,7 +17,7 @@ from console.model.connections import Connection
 from console.model.operations import Operation, State
 from console.model.refs import Ref
 from console.model.resource import Removed, Upserted
-from console.runtime.commands import writer_for
+from console.runtime.commands import resolver_for
 from console.runtime.presence import Presence
 from console.runtime.recovery import recover, unfinished
 from console.runtime.store import Store
@@ -119,7 +119,7 @@ class History:
             self.problem = error.sentence()
             return
         for record in left:
-            writer = writer_for(self._writers(record.target), record.plan.intent)
+            writer = resolver_for(self._writers(record.target), record.plan.intent)
             if record.id in self._running() or writer is None:
                 continue
             try:

@@ -136,6 +136,16 @@ class Writes(Protocol):
 
 
 @runtime_checkable
+class Resolves(Protocol):
+    """What writes, and knows verbs that it does not offer any more once they have had their effect.
+
+    ``resolves``: verbs of which it can still tell whether a write arrived.
+    """
+
+    resolves: tuple[str, ...]
+
+
+@runtime_checkable
 class ShowsPhases(Protocol):
     """What writes, and can tell the phases that a step goes through on the other side.
 

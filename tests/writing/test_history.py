@@ -62,6 +62,30 @@ async def test_what_a_crash_left_is_ended_truthfully_once_its_target_answers(tmp
         assert await at.journal.unfinished() == ()
 
 
+class Spent(World):
+    """A world whose verb is not offered any more once it has had its effect."""
+
+    resolves = ("scale",)
+    spent = False
+
+    def verbs(self, kind: str) -> tuple[str, ...]:
+        return () if self.spent else super().verbs(kind)
+
+
+async def test_what_is_offered_no_more_because_it_was_done_is_still_told(tmp_path: Path) -> None:
+    world, store = Spent(), Store()
+    async with desk(tmp_path, world) as at:
+        plan = await at.commands.plan(scale(world, "web"))
+        identity = await at.journal.begin(plan, "")
+        await at.journal.step_started(identity, "web", "call")
+        await world.execute(plan.steps[0])
+        world.spent = True
+        history = History(at.journal, store, world.writers, lambda: ())
+        store.apply(Upserted(world.connected))
+        async with following(history):
+            await until(store, lambda: [found.state for found in operations(store)] == [State.SUCCEEDED])
+
+
 class Followed(World):
     """A world whose engine goes on with everything after a restart; `bad` is how it says that it ended badly."""
 
