@@ -172,6 +172,7 @@ class GuardedDriver(LinuxDriver):
         self._guard_loop = asyncio.get_running_loop()
         self._guard: OutputGuard | None = None
         self._frame_open = True
+        self._taken = False
         if isinstance(app, Guarded):
             app.driver_ready(self)
 
@@ -202,8 +203,26 @@ class GuardedDriver(LinuxDriver):
     def flush(self) -> None:
         """Nothing to do: the thread writes as soon as there is something."""
 
+    def start_application_mode(self) -> None:
+        """Take the terminal, or take it again.
+
+        Again, when a process that was stopped from outside goes on: Textual, which then had no chance to leave the terminal,
+        would keep the thread that reads it beside a new one, and take its own settings for those to restore at the end.
+        """
+        found = self.attrs_before if self._taken else None
+        if self._taken:
+            self.disable_input()
+        take: Callable[[], None] = super().start_application_mode
+        take()
+        if found is not None:
+            self.attrs_before = found
+        if self._taken:
+            self._on_recovered()
+        self._taken = True
+
     def stop_application_mode(self) -> None:
         """Restore the terminal and see the bytes out, for as long as that makes sense."""
+        self._taken = False
         super().stop_application_mode()
         if self._guard is not None:
             self._guard.drain(_LEAVE_SECONDS)
