@@ -149,9 +149,16 @@ class AnnotationStore:
         )
 
     async def write(self, trigger: TriggerRef, stored: Stored, record: TriggerRecord) -> JsonObject:
-        """Journal first, then the annotation: what the cluster shows is never ahead of the journal."""
-        if record.operation is not None and record.operation != stored.record.operation:
-            await self._log.write(trigger, record.operation)
+        """Journal first, then the annotation: what the cluster shows is never ahead of the journal.
+
+        :raises NotFound: the applier that the operation began on is gone, and another of its name stays as it was made.
+        """
+        operation = record.operation
+        gone = operation is not None and operation.applier_uid not in ("", text(stored.document, "metadata", "uid"))
+        if operation is not None and operation != stored.record.operation and (operation.outcome.complete or not gone):
+            await self._log.write(trigger, operation)
+        if gone:
+            raise NotFound(f"{trigger} was replaced by another of its name.", status=404)
         before = read_local(stored.document)
         patch = local_patch(
             stored.document,

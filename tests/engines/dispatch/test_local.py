@@ -342,6 +342,22 @@ async def test_an_application_carries_its_record_through_the_whole_operation() -
             await controller.stop()
 
 
+@pytest.mark.scenario("dispatch:AC28")
+async def test_the_end_of_an_operation_is_not_written_on_another_applier_of_the_same_name() -> None:
+    async with simulated(held=False) as world:
+        world.api.create(APPLICATIONS, application())
+        async with local(world, APP) as console:
+            console.request(C)
+            await eventually(lambda: read_local(world.api.peek(APPLICATIONS, "argocd", "shop")).operation)
+            world.api.delete(APPLICATIONS, "argocd", "shop")
+            world.api.create(APPLICATIONS, application())
+            await console.done()
+            assert console.outcomes[-1] == "Failed"
+            await eventually(lambda: console.log.lines[-1].outcome is Outcome.FAILED)
+            await asyncio.sleep(30)
+            assert read_local(world.api.peek(APPLICATIONS, "argocd", "shop")).operation is None
+
+
 def test_a_record_that_cannot_be_understood_is_an_error() -> None:
     for annotation in ("{", "[]", '{"operation": {"token": 1}}'):
         with pytest.raises(ProtocolError):
