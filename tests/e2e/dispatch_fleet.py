@@ -107,6 +107,11 @@ class Shop:
         servers = {self.connection: (self.lab.kube, user)}
         return account(folder, servers, [entry], namespaces=(self.namespace,), protected=protected)
 
+    @property
+    def manifest(self) -> Object:
+        """The Kustomization as its team writes it."""
+        return _bare(fleet.kustomization(self.namespace))
+
     def begin(self) -> str:
         """The first commit, fetched and applied."""
         commit = self.push()
@@ -115,7 +120,7 @@ class Shop:
         source["spec"] |= {"url": self.url, "ref": {"branch": "main"}, "interval": "1h"}
         self.kube.apply(_bare(source))
         self.until_fetched(commit)
-        self.kube.apply(_bare(fleet.kustomization(self.namespace)))
+        self.kube.apply(self.manifest)
         self.lab.wait_applied(self.namespace, "shop", commit, LONG)
         return commit
 

@@ -91,3 +91,15 @@ def release_by_keys(screen: Screen, *seen: str) -> None:
 def close(screen: Screen, *headline: str) -> None:
     """Wait until the operation's headline has these words, and go back to the list."""
     screen.wait_for(ENDED, lambda now: now.line(*headline)).press("escape").wait_for(absent=ENDED)
+
+
+def refused_by_keys(screen: Screen, *words: str) -> None:
+    """Ask for an apply, read these words instead of a plan, also after Enter, and go back to the list."""
+    screen.press("A").wait_for("Apply a commit:", "■", *words)
+    screen.press("enter").wait_for("Nothing can be applied now.", *words)
+    screen.press("escape").wait_for(absent="Apply a commit:")
+
+
+def describe(screen: Screen, *words: str) -> None:
+    """Read these words in the object's description, and go back to the list."""
+    screen.press("d").wait_for("Describe   YAML", *words).press("escape").wait_for(absent="Describe   YAML")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.dispatch_fleet import REQUESTED_AT, Shop
-from tests.e2e.dispatch_keys import apply_by_keys, close, hold_by_keys, open_on, release_by_keys
+from tests.e2e.dispatch_keys import apply_by_keys, close, describe, hold_by_keys, open_on, release_by_keys
 from tests.e2e.terminal import Screen
 
 
@@ -19,7 +19,7 @@ def test_it_is_held_applied_commit_by_commit_and_released(shop: Shop, tmp_path: 
         hold_by_keys(screen, "incident 12", "2h")
         assert shop.at_rest
         assert shop.owners() == {"quarterdeck-dispatch"}
-        screen.press("d").wait_for("It is held by", "incident 12").press("escape")
+        describe(screen, "It is held by", "incident 12")
 
         newer = shop.fetch(shop.push())
         screen.wait_for(lambda now: now.line("shop", "out of sync", "held"))
@@ -68,7 +68,7 @@ def test_an_apply_that_fails_says_why_and_it_is_held_again(shop: Shop, tmp_path:
         shop.patch({"spec": {"wait": True, "timeout": "5m"}})
         shop.fetch(shop.push(wrong="", web=shop.deployment()))
         apply_by_keys(screen, "It ends when what it applied is healthy, at the latest after 5m.")
-        screen.wait_for("Wait until it is healthy waits for", "it ends after 5m at the latest")
+        screen.wait_for("Wait until it is healthy", "it ends after 5m at the latest")
         shop.deployment_is(healthy=False)
         screen.wait_for("was not applied: HealthCheckFailed")
         close(screen, "apply", "failed")
