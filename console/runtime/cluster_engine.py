@@ -117,6 +117,7 @@ class ClusterEngine:
         )
         store = AnnotationStore(clusters, self.declarations, JournalLog(journal), LOCAL_MANAGER)
         self.local = LocalTriggers(clusters, self.clients, self.declarations, store)
+        self.local.left = self._take_up
         self.store = store
         self.references = References(objects)
         self.leadership = Leadership(objects, LEASE, identity, clock)
@@ -253,13 +254,17 @@ class ClusterEngine:
         """Follow what is in flight and not followed; returns whether some records could not be read."""
         found, unread = await self.local.in_flight()
         for trigger, operation in found:
-            known = self.operations.get(trigger.ref.key)
-            if self.dispatcher.following(trigger.ref, operation.token) or (known and operation.same_as(known)):
-                continue
-            targets = (TargetRef(trigger.namespace, trigger.name),)
-            self.operations[trigger.ref.key] = operation
-            self.request(trigger.ref, trigger.key, trigger.binding, operation.commit, operation.reason, targets, operation)
+            self._take_up(trigger, operation)
         return bool(unread)
+
+    def _take_up(self, trigger: LocalTrigger, operation: Operation) -> None:
+        """Follow an operation that is in flight by its record, unless it is followed, or its end is only not written yet."""
+        known = self.operations.get(trigger.ref.key)
+        if self.dispatcher.following(trigger.ref, operation.token) or (known and operation.same_as(known)):
+            return
+        targets = (TargetRef(trigger.namespace, trigger.name),)
+        self.operations[trigger.ref.key] = operation
+        self.request(trigger.ref, trigger.key, trigger.binding, operation.commit, operation.reason, targets, operation)
 
     async def _renew(self) -> None:
         """Renew the Lease while it is ours. By itself: a round over many triggers may take longer than a Lease lasts."""

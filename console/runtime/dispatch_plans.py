@@ -74,8 +74,10 @@ async def _apply(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, v
     reason = asked_reason(intent, consents=trigger.revert_refused_edits)
     record = read_local(raw)
     if record.operation is not None and record.operation.in_flight:
-        here = engine.dispatcher.following(trigger.ref, record.operation.token)
-        wait = "Wait for its end." if here else "Wait for its end. If the console that began it is gone, start this one again."
+        wait = "Wait for its end."
+        if not engine.dispatcher.following(trigger.ref, record.operation.token):
+            ends = "this one ends it in a few minutes" if trigger.kind == KUSTOMIZATIONS.kind else "start this one again"
+            wait += f" If the console that began it is gone, {ends}."
         raise Refused(f"An operation with {describe_commit(record.operation.commit)} is in flight.", wait)
     intent = resolved(intent, commit=commit, because=reason.value)
     ref = intent.targets[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -221,8 +222,20 @@ async def test_another_consoles_apply_is_left_alone_until_it_should_have_ended()
             await asyncio.sleep(Timing().unresolved_after - 30)
             assert not world.suspended("app-0000")
             await eventually(lambda: world.suspended("app-0000"), 60)
+            # And it follows it to its end, so that the record tells the truth and the next apply may be asked for.
+            world.kustomize.start()
+            await eventually(lambda: record(world)["outcome"] == "Failed", 60)
+            world.ask(beside, "app-0000", await world.push())
+            await eventually(lambda: record(world)["outcome"] == "Succeeded", 300)
+            assert world.suspended("app-0000")
         finally:
             await beside.stop()
+
+
+def record(world: HeldFleet) -> dict[str, str]:
+    annotations = world.api.peek(KUSTOMIZATIONS, SPACE, "app-0000")["metadata"]["annotations"]
+    found: dict[str, str] = json.loads(annotations[LOCAL_RECORD])["operation"]
+    return found
 
 
 def suspends(world: HeldFleet) -> int:

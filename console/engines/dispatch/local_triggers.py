@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from console.engines.dispatch.binding import binding_mismatch
@@ -49,6 +49,10 @@ async def foreign_holder(objects: Objects, kind: str, applier: ObjectName) -> st
     return ""
 
 
+def _nobody(_: LocalTrigger, __: Operation) -> None:
+    return None
+
+
 class Kept(NamedTuple):
     """What one look at a hold came to: the condition ``Held``, whether to look again soon, and, when there was nothing to do,
     the version of the object of which that is true."""
@@ -67,6 +71,8 @@ class LocalTriggers:
         self._declarations = declarations
         self._store = store
         self._met: dict[TriggerRef, tuple[str, float]] = {}
+        self.left: Callable[[LocalTrigger, Operation], None] = _nobody
+        """Told of an operation that another console has left behind, to be followed to its end here."""
         self._external = ExternalApplies()
         self._lists = {kind.kind: Lists() for kind in (KUSTOMIZATIONS, APPLICATIONS)}
 
@@ -181,7 +187,11 @@ class LocalTriggers:
             self._external.forget(trigger.ref)
             return Kept(Condition("False", ConditionReason.RESUMED, "this console does not hold it"), False, stored.version)
         flux = await self._clients.flux(trigger.cluster)
-        applying = followed(following, trigger.ref, record.operation) or self._anothers(trigger.ref, record.operation)
+        applying = followed(following, trigger.ref, record.operation)
+        if not applying and record.operation is not None and record.operation.in_flight:
+            applying = self._anothers(trigger.ref, record.operation)
+            if not applying:
+                self.left(trigger, record.operation)
         if applying:
             self._external.forget(trigger.ref)
         else:
@@ -206,15 +216,12 @@ class LocalTriggers:
             self._external.forget(trigger.ref)
         return Kept(Condition("True", ConditionReason.SUSPENDED), True, "")
 
-    def _anothers(self, trigger: TriggerRef, operation: Operation | None) -> bool:
+    def _anothers(self, trigger: TriggerRef, operation: Operation) -> bool:
         """Whether an operation in flight that nobody here follows may be followed by another console.
 
         Suspending would spoil it: nothing would run. A console that died leaves it as it is, so it gets the time that an
         operation has before it is unresolved, by our own count: clocks of two machines differ.
         """
-        if operation is None or not operation.in_flight:
-            self._met.pop(trigger.key, None)
-            return False
         now = asyncio.get_running_loop().time()
         token, since = self._met.get(trigger.key, ("", now))
         if token != operation.token:
