@@ -256,3 +256,17 @@ async def test_a_hold_whose_suspend_is_not_handled_yet_is_no_hold_yet() -> None:
         await eventually(lambda: settled(world.k))
         condition, again = await keep_held(world.client, SHOP, applying=False, fresh=False)
         assert (condition.status, condition.reason, again) == ("True", ConditionReason.SUSPENDED, False)
+
+
+@pytest.mark.scenario("dispatch:V9", "dispatch:V11")
+async def test_a_review_that_fails_or_denies_makes_nothing_fit() -> None:
+    async with simulated() as world:
+        world.api.fail("review", KUSTOMIZATIONS, TimedOut("late"))
+        unknown = await world.client.validate(SHOP)
+        assert (unknown.ok, unknown.reason) == (False, ConditionReason.FAILED)
+        assert unknown.error is not None
+        world.api.denied = {("patch", "GitRepository")}
+        denied = await world.client.validate(SHOP)
+        assert (denied.ok, denied.reason, denied.error) == (False, ConditionReason.FORBIDDEN, None)
+        assert unknown.source is not None
+        assert unknown.source == denied.source
