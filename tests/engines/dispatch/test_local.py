@@ -1,4 +1,4 @@
-"""Local triggers: the record on the applier, the journal before it, holds, and keeping off what others drive."""
+"""Local triggers: the record on the applier, the journal before it, and keeping off what others drive."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import pytest
 from console.engines.dispatch.constants import LOCAL_RECORD, ConditionReason, Outcome, Reason
 from console.engines.dispatch.faults import PermanentError, RetryableError, StaleError
 from console.engines.dispatch.local import Declarations, read_local
-from console.engines.dispatch.local_triggers import delete_warning
 from console.engines.dispatch.requests import PrefetchRequest
 from console.engines.dispatch.types import Operation
 from console.engines.ports.applier import (
-    APPLICATIONS,
     FLUX_TRIGGERS,
     GIT_REPOSITORIES,
     HELM_RELEASES,
@@ -22,9 +20,7 @@ from console.engines.ports.applier import (
     JsonObject,
 )
 from console.errors import ProtocolError, TimedOut, UnclearAnswer
-from tests.engines.dispatch.argo_controller import ArgoController
-from tests.engines.dispatch.argo_world import application
-from tests.engines.dispatch.local_console import APP, TRIGGER, LocalConsole, local, recorded
+from tests.engines.dispatch.local_console import TRIGGER, LocalConsole, local, recorded
 from tests.engines.dispatch.reverser import flux_trigger, put
 from tests.engines.dispatch.world import SHOP, WANT, A, C, eventually, simulated
 
@@ -198,96 +194,6 @@ async def test_one_cluster_by_two_connections_gives_one_trigger() -> None:
     assert declarations.all() == (elsewhere,)
 
 
-@pytest.mark.scenario("dispatch:W23")
-async def test_before_a_held_kustomization_is_deleted_the_user_is_warned() -> None:
-    warning = delete_warning("flux-system/shop", suspended=True)
-    assert "leaves all its objects" in warning
-    assert "Release it first" in warning
-    assert delete_warning("flux-system/shop", suspended=False) == ""
-    async with simulated() as world:
-        world.api.delete(KUSTOMIZATIONS, SHOP.namespace, SHOP.name)
-        await eventually(lambda: not world.api.exists(KUSTOMIZATIONS, SHOP.namespace, SHOP.name))
-        assert world.kustomize.collected == [], "why: the controller collects nothing then"
-
-
-async def test_the_hold_is_noted_before_the_first_suspend_and_forgotten_after_the_release() -> None:
-    async with simulated(held=False) as world:
-        await asyncio.sleep(5)
-        async with local(world, held=False) as console:
-            seen: list[bool] = []
-            world.api.before("apply", KUSTOMIZATIONS, lambda: seen.append(recorded(world).holding))
-            await console.triggers.hold(TRIGGER)
-            assert seen == [True]
-            assert await console.triggers.release(TRIGGER) == ""
-            assert LOCAL_RECORD not in world.k["metadata"].get("annotations", {})
-            assert "suspend" not in world.k["spec"]
-
-
-async def test_a_release_is_noted_although_the_controller_reports_in_the_same_moment() -> None:
-    async with simulated(held=False) as world:
-        await asyncio.sleep(5)
-        async with local(world, held=False) as console:
-            await console.triggers.hold(TRIGGER)
-            reports = iter(range(3))
-
-            def report() -> None:
-                if next(reports, None) is not None:
-                    world.patch(KUSTOMIZATIONS, {"metadata": {"annotations": {"seen": str(world.clock.now().timestamp())}}})
-
-            world.api.before("merge", KUSTOMIZATIONS, report)
-            assert await console.triggers.release(TRIGGER) == ""
-            assert not recorded(world).holding, "a hold that is still noted would be kept: suspended again"
-
-
-async def test_what_may_not_be_held_is_not_held() -> None:
-    async with simulated(held=False) as world:
-        await asyncio.sleep(5)
-        world.new_writes()
-        async with local(world, held=False) as console:
-            with pytest.raises(PermanentError):
-                await console.triggers.hold(msgspec.structs.replace(TRIGGER, hold=False))
-            assert not world.api.writes()
-            console.request(A)
-            await console.done()
-            assert isinstance(console.reports[-1].error, RetryableError)
-            assert not world.api.writes()
-
-
-@pytest.mark.scenario("dispatch:X16")
-async def test_what_is_held_stays_suspended_whoever_resumes_it() -> None:
-    async with simulated(held=False) as world:
-        await asyncio.sleep(5)
-        async with local(world) as console:
-            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
-            assert ((held.status, held.reason), again) == (("True", ConditionReason.SUSPENDED), False)
-            world.kustomize.apply_seconds = 20
-            console.request(A)
-            await eventually(lambda: "Running" in console.outcomes)
-            held, _, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
-            assert (held.status, held.reason) == ("True", ConditionReason.APPLYING)
-            await console.done()
-            await world.flux("resume")
-            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
-            assert ((held.status, held.reason), again) == (("False", ConditionReason.RESUMED), True)
-            assert world.k["spec"]["suspend"] is True
-            await console.triggers.release(TRIGGER)
-            held, again, _ = await console.triggers.keep(TRIGGER, console.dispatcher)
-            assert (held.status, again) == ("False", False)
-            assert "suspend" not in world.k["spec"]
-
-
-async def test_nothing_is_released_while_an_operation_is_in_flight() -> None:
-    async with simulated(held=False) as world:
-        await asyncio.sleep(5)
-        async with local(world) as console:
-            world.kustomize.apply_seconds = 30
-            console.request(A)
-            await eventually(lambda: "Running" in console.outcomes)
-            with pytest.raises(RetryableError):
-                await console.triggers.release(TRIGGER)
-            await console.done()
-
-
 async def test_a_declaration_carries_its_own_consent_and_binding() -> None:
     async with simulated(held=False) as world:
         await asyncio.sleep(5)
@@ -324,38 +230,6 @@ async def test_a_source_is_fetched_ahead_only_by_its_sole_consumer(shared: bool)
             console.dispatcher.prefetch_source(PrefetchRequest(trigger=TRIGGER.ref, key=TRIGGER.key, commit=C))
             await asyncio.sleep(2)
             assert len(world.api.writes(GIT_REPOSITORIES)) == (0 if shared else 1)
-
-
-async def test_an_application_carries_its_record_through_the_whole_operation() -> None:
-    async with simulated(held=False) as world:
-        world.api.create(APPLICATIONS, application())
-        controller = ArgoController(world.api, world.clock)
-        async with local(world, APP) as console:
-            controller.start()
-            console.request(C)
-            await console.done()
-            assert console.outcomes[-1] == "Succeeded"
-            app = world.api.peek(APPLICATIONS, "argocd", "shop")
-            record = read_local(app).operation
-            assert record is not None
-            assert record.guard_resource_version == "", "the record itself moves the version that it would name"
-            await controller.stop()
-
-
-@pytest.mark.scenario("dispatch:AC28")
-async def test_the_end_of_an_operation_is_not_written_on_another_applier_of_the_same_name() -> None:
-    async with simulated(held=False) as world:
-        world.api.create(APPLICATIONS, application())
-        async with local(world, APP) as console:
-            console.request(C)
-            await eventually(lambda: read_local(world.api.peek(APPLICATIONS, "argocd", "shop")).operation)
-            world.api.delete(APPLICATIONS, "argocd", "shop")
-            world.api.create(APPLICATIONS, application())
-            await console.done()
-            assert console.outcomes[-1] == "Failed"
-            await eventually(lambda: console.log.lines[-1].outcome is Outcome.FAILED)
-            await asyncio.sleep(30)
-            assert read_local(world.api.peek(APPLICATIONS, "argocd", "shop")).operation is None
 
 
 def test_a_record_that_cannot_be_understood_is_an_error() -> None:
