@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from console.engines.dispatch.constants import FIELD_MANAGER, LOCAL_RECORD
+from console.engines.dispatch.constants import FIELD_MANAGER, LOCAL_RECORD, Outcome
 from console.engines.dispatch.records import read_operation, write_operation
 from console.engines.dispatch.types import ApplierKey, Binding, Operation, TriggerRecord, TriggerRef
 from console.engines.ports.applier import APPLICATIONS, KUSTOMIZATIONS, ApiKind, JsonObject
@@ -155,7 +155,12 @@ class AnnotationStore:
         """
         operation = record.operation
         gone = operation is not None and operation.applier_uid not in ("", text(stored.document, "metadata", "uid"))
-        if operation is not None and operation != stored.record.operation and (operation.outcome.complete or not gone):
+        present = stored.record.operation
+        if present is not None and present.in_flight and not present.same_as(operation):
+            # It is withdrawn: the annotation forgets it, but the journal must not go on saying that it is under way.
+            withdrawn = msgspec.structs.replace(present, outcome=Outcome.FAILED, message="withdrawn: nothing was asked")
+            await self._log.write(trigger, withdrawn)
+        if operation is not None and operation != present and (operation.outcome.complete or not gone):
             await self._log.write(trigger, operation)
         if gone:
             raise NotFound(f"{trigger} was replaced by another of its name.", status=404)

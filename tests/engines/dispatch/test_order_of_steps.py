@@ -15,7 +15,7 @@ from console.engines.dispatch.flux_step import apply_verdict
 from console.engines.dispatch.records import read_operation
 from console.engines.dispatch.types import Binding, Operation
 from console.engines.ports.applier import FLUX_TRIGGERS, GIT_REPOSITORIES, KUSTOMIZATIONS
-from console.errors import Conflict
+from console.errors import Conflict, Forbidden
 from tests.engines.dispatch.flux_steps import asked
 from tests.engines.dispatch.local_console import TRIGGER, local, recorded
 from tests.engines.dispatch.reverser import Console, consoles, set_up
@@ -209,3 +209,22 @@ async def test_a_hold_that_is_refused_is_not_noted() -> None:
             assert caught.value.reason is ConditionReason.SOURCE_MISMATCH
             assert not world.api.writes(KUSTOMIZATIONS)
             assert not recorded(world).holding
+
+
+@pytest.mark.scenario("dispatch:R23", "dispatch:W17")
+async def test_the_journal_says_of_a_withdrawn_operation_that_nothing_was_asked() -> None:
+    async with simulated(held=False) as world:
+        await asyncio.sleep(5)
+        async with local(world) as console:
+            world.api.fail("apply", KUSTOMIZATIONS, Forbidden("no", status=403))
+            console.request(A)
+            await console.done()
+            assert isinstance(console.reports[-1].error, PermanentError)
+            await eventually(lambda: recorded(world).operation is None)
+            assert [line.outcome for line in console.log.lines] == [Outcome.REQUESTED, Outcome.FAILED]
+            assert len({line.token for line in console.log.lines}) == 1
+            assert "withdrawn" in console.log.lines[-1].message
+            console.request(A)
+            await console.done(2)
+            await eventually(lambda: recorded(world).operation.outcome is Outcome.SUCCEEDED)
+            assert console.log.lines[-1].outcome is Outcome.SUCCEEDED
