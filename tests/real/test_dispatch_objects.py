@@ -65,6 +65,21 @@ async def test_reads_tell_a_missing_object_from_an_unknown_kind(objects: Cluster
     assert isinstance(await objects.list(HELM_RELEASES[0], namespace), list)
 
 
+async def test_versions_are_those_of_the_objects_and_come_without_them(objects: ClusterObjects, namespace: str) -> None:
+    spec = {"interval": "1h", "url": "https://git.example.test/a", "ref": {"branch": "main"}}
+    for name in ("one", "two"):
+        made = body(GIT_REPOSITORIES, namespace, name, spec=spec)
+        await objects.apply(GIT_REPOSITORIES, made, manager="git", force=True)
+    before = await objects.versions(GIT_REPOSITORIES, namespace)
+    listed = await objects.list(GIT_REPOSITORIES, namespace)
+    assert before == {(namespace, item["metadata"]["name"]): item["metadata"]["resourceVersion"] for item in listed}
+    await objects.merge(GIT_REPOSITORIES, namespace, "two", {"spec": {"suspend": True}}, manager="x")
+    after = await objects.versions(GIT_REPOSITORIES)
+    assert [name for name in before if before[name] != after[name]] == [(namespace, "two")]
+    with pytest.raises(NotServed):
+        await objects.versions(ApiKind("example.test", "v1", "things", "Thing"))
+
+
 @pytest.mark.scenario("dispatch:K1", "dispatch:K2")
 async def test_guards_refuse_what_has_changed_and_create_nothing(objects: ClusterObjects, namespace: str) -> None:
     spec = {"interval": "1h", "url": "https://git.example.test/a", "ref": {"branch": "main"}}
