@@ -9,16 +9,18 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from console.engines.dispatch.admission import admit
+from console.engines.dispatch.clients import ClusterClients
 from console.engines.dispatch.constants import LOCAL_RECORD, ConditionReason, Outcome, Reason
 from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.dispatch.flux_step import apply_verdict
 from console.engines.dispatch.records import read_operation
-from console.engines.dispatch.types import Binding, Operation
-from console.engines.ports.applier import FLUX_TRIGGERS, GIT_REPOSITORIES, KUSTOMIZATIONS
+from console.engines.dispatch.types import ApplierKey, Binding, Operation
+from console.engines.ports.applier import CLUSTER_PROVIDERS, FLUX_TRIGGERS, GIT_REPOSITORIES, KUSTOMIZATIONS, JsonObject
 from console.errors import Conflict, Forbidden
 from tests.engines.dispatch.flux_steps import asked
 from tests.engines.dispatch.local_console import TRIGGER, local, recorded
-from tests.engines.dispatch.reverser import Console, consoles, set_up
+from tests.engines.dispatch.reverser import Console, OneCluster, consoles, set_up
 from tests.engines.dispatch.world import SHOP, A, Asking, B, eventually, simulated, to_the_end
 
 pytestmark = pytest.mark.looptime
@@ -228,3 +230,21 @@ async def test_the_journal_says_of_a_withdrawn_operation_that_nothing_was_asked(
             await console.done(2)
             await eventually(lambda: recorded(world).operation.outcome is Outcome.SUCCEEDED)
             assert console.log.lines[-1].outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.scenario("dispatch:J9")
+@pytest.mark.parametrize(
+    "spec", [{}, {"allowedNamespaces": None}, {"allowedNamespaces": {}}, {"allowedNamespaces": {"names": []}}]
+)
+async def test_a_provider_that_says_nothing_admits_nobody(spec: JsonObject) -> None:
+    async with simulated() as world:
+        world.api.create(CLUSTER_PROVIDERS, {"metadata": {"name": "mute"}, "spec": spec})
+        answer = await admit(world.api, "mute", "team-a")
+        assert (answer.ok, answer.reason) == (False, ConditionReason.NAMESPACE_NOT_AUTHORIZED)
+
+
+async def test_no_client_drives_an_unknown_kind() -> None:
+    async with simulated() as world:
+        clients = ClusterClients(OneCluster(world.api), world.clock, world.tokens)
+        with pytest.raises(PermanentError, match="HelmRelease is no kind of applier"):
+            await clients.client(ApplierKey("default", "HelmRelease", "a", "b"))
