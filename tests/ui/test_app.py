@@ -153,3 +153,12 @@ async def test_every_clash_of_keys_is_named_at_the_start() -> None:
     async with shown(120, 24, keys={"nope.nope": "x", "change.undo": "d"}) as screen:
         await screen.until(lambda: "nope.nope" in screen.message)
         assert "d now means change.undo" in screen.message and "more" not in screen.message
+
+
+async def test_a_clock_that_strikes_while_the_screen_is_taken_apart_harms_nothing() -> None:
+    async with shown() as screen:
+        main = screen.app.main
+        await main.query("#title, #body, #bottom").remove()
+        main.tick()
+        main.refresh_footer()
+        assert not main.query("#list")

@@ -9,9 +9,6 @@ from console.ui import frame
 from console.ui.rows import Rows
 from console.ui.tally import Tally
 from console.ui.text import Part, line
-from console.ui.widgets.bar import Bar
-from console.ui.widgets.cards import Cards
-from console.ui.widgets.text_pane import TextPane
 from console.views import bridge as bridge_view
 from console.views import formats, tables
 from console.views.emptiness import why_empty
@@ -34,7 +31,7 @@ class Framing:
         self.refresh_title(connections)
         keys = {name: screen.registry.key(f"view.{name}") for name in tables.MAIN}
         counts = {name: self.tally.count(name) for name in tables.MAIN}
-        screen.query_one("#views", Bar).put(frame.view_tabs(screen.place, counts, keys, room))
+        screen.parts.views.put(frame.view_tabs(screen.place, counts, keys, room))
         self._refresh_cards(connections)
         if rows is not None:
             self._refresh_notes(rows, connections)
@@ -48,7 +45,7 @@ class Framing:
         notes = [Part("slow line  ", "held")] if screen.low_bandwidth else []
         subjects = {ref.connection for ref in screen.subjects}
         protected = next((item.ref.name for item in connections if item.protected and item.ref.name in subjects), "")
-        title = screen.query_one("#title", Bar)
+        title = screen.parts.title
         title.put(*frame.title(screen.place, connections, now, state, room, notes, protected))
         title.set_class(bool(protected), "protected")
         title.set_class(state.armed, "armed")
@@ -58,12 +55,12 @@ class Framing:
         screen = self._screen
         situation = screen.situation()
         room, marks = screen.size.width, len(screen.table.marked)
-        screen.query_one("#footer", Bar).put(*frame.footer(screen.registry, situation, room, marks))
+        screen.parts.footer.put(*frame.footer(screen.registry, situation, room, marks))
         screen.detail.next_steps = tuple(frame.next_steps(screen.registry, situation))
 
     def _refresh_cards(self, connections: list[Connection]) -> None:
         screen = self._screen
-        cards = screen.query_one(Cards)
+        cards = screen.parts.cards
         if cards.display:
             height = screen.size.height
             found = bridge_view.counted_cards(connections, self.tally.places, self.tally.running, screen.context())
@@ -73,11 +70,11 @@ class Framing:
         screen = self._screen
         table, place, context = screen.table, screen.place, screen.context()
         empty = not len(table.rows)
-        screen.query_one("#main").set_class(empty, "empty")
+        screen.parts.main.set_class(empty, "empty")
         scope = [item for item in connections if not place.target or place.target in (item.ref.name, item.group)]
         if empty:
             found = why_empty(rows.table, scope, screen.runtime.store.kind_state, context, table.rows.hidden)
-            screen.query_one("#empty", TextPane).put([line(Part(reason.text, "muted")) for reason in found], keep_place=True)
+            screen.parts.empty.put([line(Part(reason.text, "muted")) for reason in found], keep_place=True)
         parts: list[Part] = []
         for item in scope:
             if not item.phase.fresh and item.heard is not None:
@@ -85,6 +82,6 @@ class Framing:
                 parts.append(Part(f" ○ {item.ref.name} as of {at} ({item.phase.value}) ", "warn"))
         if table.rows.hidden and not empty:
             parts.append(Part(f" {rows.table.counted(len(table.rows))} shown, {table.rows.hidden} hidden", "muted"))
-        notes = screen.query_one("#notes", Bar)
+        notes = screen.parts.notes
         notes.display = bool(parts)
         notes.put(parts)

@@ -8,10 +8,8 @@ from typing import ClassVar
 import msgspec
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from console.model.connections import Connection
@@ -25,12 +23,10 @@ from console.ui.place import History, Place
 from console.ui.ports import ConsoleRuntime
 from console.ui.rows import Rows
 from console.ui.screens.framing import Framing
-from console.ui.widgets.bar import Bar
-from console.ui.widgets.cards import Cards
+from console.ui.screens.parts import Parts
 from console.ui.widgets.detail import LOGGED, Detail
 from console.ui.widgets.prompt import Prompt
 from console.ui.widgets.resource_table import ResourceTable
-from console.ui.widgets.text_pane import TextPane
 from console.views import tables
 from console.views.cells import Context, now_context
 
@@ -63,29 +59,17 @@ class MainScreen(Screen[None]):
         self._tally_bridge = StoreBridge(runtime.store, self._take_tally)
         self._tally_bridge.flushes_per_second = 2
         self._end_look: Callable[[], None] = lambda: None
+        self.parts = Parts(runtime, self.context())
         self.framing = Framing(self)
         self._ticker: Timer | None = None
         self._quiet: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Title, views, list and pane, messages, prompt, footer."""
-        yield Bar(id="title")
-        yield Bar(id="views")
-        with Horizontal(id="body"):
-            with Vertical(id="main"):
-                yield Cards(id="cards")
-                yield ResourceTable(self.context(), id="list")
-                yield TextPane(id="empty")
-                yield Bar(id="notes")
-            yield Detail(self.runtime, id="detail")
-        with Vertical(id="bottom"):
-            yield Prompt(id="prompt")
-            yield Bar(id="footer")
-        yield Static("", markup=False, id="message")
+        yield from self.parts.compose()
 
     def on_mount(self) -> None:
         """Show the first place."""
-        self.query_one("#empty", TextPane).can_focus = False
         self._ticker = self.set_interval(_TICK, self.tick)
         self.framing.tally.count_all()
         self._tally_bridge.watch(self.framing.tally.kinds)
@@ -106,17 +90,17 @@ class MainScreen(Screen[None]):
     @property
     def table(self) -> ResourceTable:
         """The table of the place."""
-        return self.query_one("#list", ResourceTable)
+        return self.parts.table
 
     @property
     def detail(self) -> Detail:
         """The pane about one object."""
-        return self.query_one(Detail)
+        return self.parts.detail
 
     @property
     def prompt(self) -> Prompt:
         """The line to type in."""
-        return self.query_one(Prompt)
+        return self.parts.prompt
 
     @property
     def in_detail(self) -> bool:
@@ -188,7 +172,7 @@ class MainScreen(Screen[None]):
         if place.cursor is not None:
             widget.select(place.cursor)
         self._bridge.watch(rows.kinds)
-        self.query_one(Cards).display = place.table == "bridge"
+        self.parts.cards.display = place.table == "bridge"
         self.arrange_panes()
         self.refresh_frame()
         self.show_detail()
@@ -293,7 +277,7 @@ class MainScreen(Screen[None]):
         changed = below != self.has_class("below")
         self.set_class(below, "below")
         self.set_class(shown and not beside and not below, "instead")
-        self.query_one("#main").display = not shown or beside or below
+        self.parts.main.display = not shown or beside or below
         if changed:
             self.refresh_frame()
 
@@ -312,7 +296,7 @@ class MainScreen(Screen[None]):
 
     def say(self, text: str, tone: str = "muted") -> None:
         """A message above the footer, until the next key that matters or for a while."""
-        message = self.query_one("#message", Static)
+        message = self.parts.message
         message.update(text)
         message.set_classes(f"tone-{tone}")
         message.display = bool(text)
