@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from console.engines.dispatch.argo_reading import carries, initiator
-from console.engines.dispatch.constants import ARGO_REQUEST_INFO, Outcome
+from console.engines.dispatch.constants import ARGO_REQUEST_INFO, ConditionReason, Outcome
 from console.engines.dispatch.faults import PermanentError, RetryableError
 from console.engines.ports.applier import APPLICATIONS, JsonObject
 from console.errors import ApiError, NotFound, QuarterdeckError, TimedOut, UnclearAnswer
@@ -158,4 +158,33 @@ async def test_a_sync_that_was_under_way_before_and_is_still_set_is_no_orphan(ph
         world.patch({"status": {"operationState": state}})
         with pytest.raises(RetryableError, match="of jane is running"):
             await asked(world)
+        assert not world.api.writes()
+
+
+@pytest.mark.looptime
+@pytest.mark.scenario("dispatch:AC26")
+async def test_a_confirmed_operation_that_is_nowhere_is_over_by_one_read() -> None:
+    async with argo(running=False) as world:
+        started = await asked(world)
+        world.patch({"operation": None})
+        world.api.reads.clear()
+        ended = await step(world, started)
+        assert (ended.outcome, ended.message) == (
+            Outcome.FAILED,
+            "the operation was removed or replaced before its result was read",
+        )
+        assert world.api.reads["Application"] == 1
+
+
+@pytest.mark.looptime
+@pytest.mark.scenario("dispatch:AC28")
+async def test_an_application_that_is_being_deleted_is_asked_nothing() -> None:
+    async with argo(running=False) as world:
+        world.api._objects["Application", "argocd", "shop"]["metadata"]["finalizers"] = [
+            "resources-finalizer.argocd.argoproj.io"
+        ]
+        world.api.delete(APPLICATIONS, "argocd", "shop")
+        with pytest.raises(PermanentError, match="is being deleted") as caught:
+            await asked(world)
+        assert caught.value.reason is ConditionReason.APPLIER_NOT_FOUND
         assert not world.api.writes()
