@@ -200,7 +200,8 @@ async def _hold(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, cl
     # A span of time becomes an instant once: the plan that is confirmed and the one made again before the write are then equal.
     intent = resolved(intent, until=note.until)
     present = read_note(raw)
-    if read_local(raw).holding and suspended(raw) and (present.why, present.until) == (note.why, note.until):
+    holding = read_local(raw).holding
+    if holding and suspended(raw) and (present.why, present.until) == (note.why, note.until):
         return Plan(intent=intent, nothing="it is held already")
     others = suspend_owners(raw, LOCAL_MANAGER).updaters
     ref = intent.targets[0]
@@ -210,7 +211,7 @@ async def _hold(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent, cl
         title=f"Hold {ref.path}",
         ref=ref,
         precondition={"uid": text(raw, "metadata", "uid"), "spec.suspend": _flag(raw)},
-        changes=(change, FieldChange(path="held", before=read_note(raw).words(), after=note.words())),
+        changes=(change, FieldChange(path="held", before=present.words() or _held(holding), after=note.words() or "held")),
         request={"call": "hold", "why": note.why, "until": note.until},
     )
     return Plan(
@@ -238,13 +239,17 @@ async def _release(engine: ClusterEngine, trigger: LocalTrigger, intent: Intent)
         title=f"Release {ref.path}",
         ref=ref,
         precondition={"uid": text(raw, "metadata", "uid"), "spec.suspend": _flag(raw)},
-        changes=(FieldChange(path="held", before=read_note(raw).words() or "held", after="absent"),),
+        changes=(FieldChange(path="held", before=read_note(raw).words() or "held", after="no"),),
         request={"call": "release"},
     )
     effects = ["Flux applies at once whatever its source holds then."]
     if others := suspend_owners(raw, LOCAL_MANAGER).updaters:
         effects = [f"{' and '.join(others)} keeps it suspended."]
     return Plan(intent=intent, steps=(step,), effects=tuple(effects), undo=Intent(verb="hold", targets=intent.targets))
+
+
+def _held(holding: bool) -> str:
+    return "held" if holding else "no"
 
 
 def _flag(raw: dict[str, Any]) -> str:

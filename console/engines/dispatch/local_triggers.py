@@ -302,6 +302,6 @@ def delete_warning(kustomization: str, *, suspended: bool) -> str:
     if not suspended:
         return ""
     return (
-        f"Kustomization {kustomization} is suspended: deleting it now leaves all its objects in the cluster. "
+        f"While Kustomization {kustomization} is suspended, deleting it leaves all its objects in the cluster. "
         "Release it first to have them collected."
     )
