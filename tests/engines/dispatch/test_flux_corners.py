@@ -270,3 +270,18 @@ async def test_a_review_that_fails_or_denies_makes_nothing_fit() -> None:
         assert (denied.ok, denied.reason, denied.error) == (False, ConditionReason.FORBIDDEN, None)
         assert unknown.source is not None
         assert unknown.source == denied.source
+
+
+@pytest.mark.scenario("dispatch:V4", "dispatch:V5", "dispatch:V7", "dispatch:V3")
+async def test_whatever_stands_in_the_way_is_never_called_fit() -> None:
+    async with simulated() as world:
+        world.patch(GIT_REPOSITORIES, {"spec": {"ref": {"tag": "v1"}}})
+        assert not (await world.client.validate(SHOP)).ok
+        world.patch(GIT_REPOSITORIES, {"spec": {"ref": {"tag": None}}})
+        assert (await world.client.validate(SHOP)).ok
+        world.parent_sets(True)
+        assert not (await world.client.validate(SHOP)).ok
+        world.patch(KUSTOMIZATIONS, {"spec": {"sourceRef": {"kind": "Bucket"}}})
+        assert not (await world.client.validate(SHOP)).ok
+        world.api._objects.pop(("Kustomization", SHOP.namespace, SHOP.name))
+        assert not (await world.client.validate(SHOP)).ok
