@@ -5,12 +5,14 @@ Each function starts on the list and leaves it there, but for those that say oth
 
 from __future__ import annotations
 
-from functools import partial
+import re
 
 from console.ui.screens.plan import GRACE
 from tests.e2e.dispatch_fleet import App, Shop
 from tests.e2e.terminal import Screen
 
+REASONS = ("CatchUp", "ForeignCommit", "Refusal", "Repair")
+"""As the dialog lists them; the first is proposed."""
 ENDED = "Esc close"
 """The keys of an operation's screen, while it runs and after."""
 
@@ -37,29 +39,21 @@ def run_plan(screen: Screen) -> None:
 
 
 def ask_for(screen: Screen, commit: str = "", reason: str = "") -> None:
-    """Open the apply dialog and choose a commit and a reason, where they are not the ones proposed."""
+    """Open the apply dialog and choose a commit (or "another") and a reason, where they are not the ones proposed."""
     screen.press("A").wait_for("Apply a commit:", "Reason", "show the plan")
     if commit:
-        _move_to(screen, f"▌ {commit[:7]}")
+        offered = re.findall(r"│  (▌ |  )([0-9a-f]{7}|another)  ", screen.text)
+        names = [name for _, name in offered]
+        down = names.index(commit[:7]) - next(index for index, (mark, _) in enumerate(offered) if "▌" in mark)
+        screen.press(*["down" if down > 0 else "up"] * abs(down)).wait_for(f"▌ {commit[:7]}")
     if reason:
-        # The list of commits has the focus first, then a field for the hash of another one where that is asked for.
-        screen.press("tab")
-        _move_to(screen, f"▌ {reason}")
+        screen.press("tab", *["down"] * REASONS.index(reason)).wait_for(f"▌ {reason}")
 
 
-def _move_to(screen: Screen, chosen: str) -> None:
-    def marked(now: Screen) -> list[str]:
-        return [line for line in now.text.splitlines() if "▌" in line]
-
-    def moved(before: list[str], now: Screen) -> bool:
-        return marked(now) != before
-
-    for _ in range(20):
-        if chosen in screen.text:
-            return
-        before = marked(screen)
-        screen.press("down").wait_for(partial(moved, before))
-    raise AssertionError(f"{chosen} can't be chosen\n{screen.text}")
+def confirm_by_name(screen: Screen, name: str, *seen: str) -> None:
+    """Run a plan for a protected target, having read these words in it; leaves the operation's screen."""
+    screen.wait_for(f"Tab, then type {name} to confirm", *seen).let_pass(GRACE + 0.1)
+    screen.press("y").wait_for(f"Tab, then type {name} to confirm").press("tab", *name, "enter").wait_for(ENDED)
 
 
 def apply_by_keys(screen: Screen, *seen: str, commit: str = "", reason: str = "") -> None:
@@ -73,11 +67,27 @@ def apply_by_keys(screen: Screen, *seen: str, commit: str = "", reason: str = ""
 def hold_by_keys(screen: Screen, why: str, until: str = "") -> None:
     """Hold the Kustomization with a reason and, maybe, for a time."""
     screen.press("H").wait_for("Hold / release:", "Suspend").press("enter")
-    screen.wait_for("Why (for the journal and for the others)").type(why)
-    screen.press(*until).press("enter")
+    answer_hold(screen, why, until)
+
+
+def answer_hold(screen: Screen, why: str, until: str = "") -> None:
+    """Answer the questions before a hold, and run its plan."""
+    screen.wait_for("Why (for the journal and for the others)").press(*why).wait_for(why)
+    if until:
+        screen.press("tab", *until).wait_for(until)
+    screen.press("enter")
     see_plan(screen, "Nothing is reconciled but what this console applies", why)
     run_plan(screen)
     close(screen, "hold", "succeeded")
+
+
+def choose(screen: Screen, words: str) -> None:
+    """Choose from the menu of everything that can be done."""
+    screen.press("a").wait_for("What to do:", words)
+    rows = screen.text.splitlines()
+    first = next(number for number, row in enumerate(rows) if "What to do:" in row) + 2
+    wanted = next(number for number, row in enumerate(rows) if words in row)
+    screen.press(*["down"] * (wanted - first), "enter")
 
 
 def release_by_keys(screen: Screen, *seen: str) -> None:
