@@ -296,7 +296,7 @@ class ClusterEngine:
                     # Also after a lapse that was too short to be noticed here: whoever followed something has noticed it.
                     next_round = 0.0
                     self._rounds.forget()
-                    self._recover_custom(await self._rounds.views())
+                    await self._recover_custom(await self._rounds.views())
                     recovered = term
                 if loop.time() >= next_round:
                     next_round = loop.time() + KEEP_SECONDS
@@ -306,15 +306,16 @@ class ClusterEngine:
             except QuarterdeckError:
                 next_round = loop.time() + SOON_SECONDS
 
-    def _recover_custom(self, views: list[TriggerView]) -> None:
+    async def _recover_custom(self, views: list[TriggerView]) -> None:
         for view in views:
             operation = view.record.operation
             if operation is None or not operation.in_flight or self.dispatcher.following(view.ref, operation.token):
                 continue
+            key = await self.references.asked_applier(view)
             # Nothing is asked any more, so what it was asked for need not be known.
             binding = Binding(view.source.url, view.source.revision) if view.source else Binding("", "")
             self.operations[view.ref.key] = operation
-            self.request(view.ref, view.key, binding, operation.commit, operation.reason, (), operation)
+            self.request(view.ref, key, binding, operation.commit, operation.reason, (), operation)
 
     async def hold(self, trigger: LocalTrigger) -> str:
         """Take a Kustomization into hold and have it kept. Raises as :meth:`LocalTriggers.hold`."""

@@ -154,6 +154,29 @@ async def test_an_operation_is_followed_on_after_a_lapse_of_the_lead_however_sho
         assert engine.dispatcher.following(view.ref, operation(world)["token"]) is False
 
 
+@pytest.mark.scenario("dispatch:X2")
+async def test_what_was_resumed_is_held_again_also_when_its_trigger_names_another_by_then() -> None:
+    async with leading() as (world, engine):
+        world.kustomize.apply_seconds = 30
+        view = (await engine.references.triggers("FluxTrigger"))[0]
+        targets = await engine.references.naming_targets(view.ref)
+        binding = await engine.references.binding(targets[0])
+        assert binding is not None
+        engine.request(view.ref, view.key, binding, await world.push(B), Reason.REPAIR, [targets[0].ref])
+        await eventually(lambda: not world.suspended("app-0000"))
+        await engine.stop()
+        repointed = {"spec": {"kustomizationRef": {"name": "app-0001", "namespace": SPACE}}}
+        world.api.patch(FLUX_TRIGGERS, TEAM, "shop", repointed, "kubectl-edit")
+        again = ClusterEngine("east", "uid", world.api, None, EventLog(), world.clock, "us", world.timing)
+        again.start()
+        try:
+            assert await again.claim()
+            await eventually(lambda: operation(world)["outcome"] == "Succeeded", 120)
+            await eventually(lambda: world.suspended("app-0000"), 10)
+        finally:
+            await again.stop()
+
+
 def operation(world: HeldFleet) -> dict[str, str]:
     found: dict[str, str] = world.api.peek(FLUX_TRIGGERS, TEAM, "shop")["status"]["operation"]
     return found

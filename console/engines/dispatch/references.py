@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
 from console.engines.dispatch.admission import Admission, admit
 from console.engines.dispatch.constants import DEFAULT_CLUSTER, ConditionReason
 from console.engines.dispatch.judgement import Judgement, Reference, ReferenceState, judge_binding
@@ -18,8 +20,16 @@ from console.engines.dispatch.resources import (
     trigger_ref,
     trigger_view,
 )
-from console.engines.dispatch.types import Binding, Source, TriggerRef
-from console.engines.ports.applier import CLUSTER_PROVIDERS, GIT_PROVIDERS, GIT_TARGETS, JsonObject, Objects
+from console.engines.dispatch.types import ApplierKey, Binding, Source, TriggerRef
+from console.engines.ports.applier import (
+    APPLICATIONS,
+    CLUSTER_PROVIDERS,
+    GIT_PROVIDERS,
+    GIT_TARGETS,
+    KUSTOMIZATIONS,
+    JsonObject,
+    Objects,
+)
 from console.errors import NotFound, ProtocolError
 from console.kit.dig import text
 
@@ -53,6 +63,21 @@ class References:
             except ProtocolError as error:
                 _log.warning("%s is left alone: %s", trigger_ref(obj), error)
         return found
+
+    async def asked_applier(self, view: TriggerView) -> ApplierKey:
+        """The applier that the recorded operation was asked of. A trigger may name another one by now, and a Kustomization that
+        was resumed must be held again whatever its trigger names: so it is looked for by its uid, which the record has.
+
+        Where it is gone, or nothing is known of it, the one that the trigger names; its uid then tells that it was replaced.
+        """
+        uid = view.record.operation.applier_uid if view.record.operation else ""
+        if uid and view.key.cluster == DEFAULT_CLUSTER:
+            kind = KUSTOMIZATIONS if view.key.kind == KUSTOMIZATIONS.kind else APPLICATIONS
+            for obj in await self._control.list(kind):
+                if text(obj, "metadata", "uid") == uid:
+                    at = text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
+                    return msgspec.structs.replace(view.key, namespace=at[0], name=at[1])
+        return view.key
 
     async def objects(self, kind: str) -> list[JsonObject]:
         """All triggers of a kind, in all namespaces, as they are stored."""
