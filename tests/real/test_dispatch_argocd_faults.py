@@ -88,12 +88,15 @@ async def engine(argocd: ArgoLab, git: GitServer) -> AsyncIterator[Engine]:
 @pytest.mark.scenario("dispatch:A4", "dispatch:AC17", "dispatch:AC33")
 async def test_a_controller_killed_in_mid_flight_goes_on_with_the_same_operation(engine: Engine) -> None:
     world, console = engine.world, engine.console
-    commit = await world.push(slow=True)
+    commit = await world.push()
+    # It waits for the manifests, so that it has begun and applied nothing.
+    world.lab.hang_repository()
     console.request(commit)
-    await world.until(lambda app: app.get("status", {}).get("operationState", {}).get("message"))
+    await world.until_phase("Running")
     await asyncio.to_thread(world.lab.kill)
     await engine.until(Outcome.UNRESOLVED)
     assert console.events.reasons() == ["ApplyRequested", "ApplyUnresolved"]
+    world.lab.unhang_repository()
     await asyncio.to_thread(world.lab.start)
     ended = await engine.end()
     assert (ended.outcome, ended.applied_revision, await engine.synced(commit)) == (Outcome.SUCCEEDED, commit, 1)
