@@ -116,7 +116,8 @@ def _refuse_held(ref: Ref, raw: dict[str, Any]) -> None:
     if TRIGGER_HOLDER in keepers:
         raise Refused(
             f"{ref.path} is held by a trigger ({TRIGGER_HOLDER}).",
-            "Release the hold instead: take the trigger away, and its engine hands it back. A resume would be undone.",
+            "Release the hold instead: take the trigger away, and its engine hands it back; a resume would be undone. "
+            "If no trigger names it any more (see its Describe), nobody does: `flux resume kustomization` ends that hold.",
         )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from console.engines.dispatch.binding import binding_mismatch, branch_matches, same_repository, shown
-from console.engines.dispatch.constants import DEFAULT_CLUSTER
-from console.engines.dispatch.flux_reading import suspended
+from console.engines.dispatch.constants import DEFAULT_CLUSTER, FIELD_MANAGER
+from console.engines.dispatch.flux_reading import suspend_owners, suspended
 from console.engines.dispatch.judgement import Condition as Judged
 from console.engines.dispatch.judgement import configured
 from console.engines.dispatch.local import LocalTrigger, read_local
@@ -111,6 +111,12 @@ async def _candidate(engine: ClusterEngine, ref: Ref) -> TriggerReport:
     driver: tuple[str, ...] = ("A candidate: nobody declared it as a trigger, so this console never makes it apply a commit.",)
     if holder:
         driver = (f"{holder} drives it; this console keeps off.", (await _mode(engine))[0])
+    elif suspended(raw) and suspend_owners(raw, FIELD_MANAGER).ours:
+        # A trigger that was pointed elsewhere, or lost its finalizer by hand, leaves such a hold behind.
+        driver += (
+            f"It is suspended under {FIELD_MANAGER}, yet no trigger names it: nobody will hand it back. "
+            f"`flux resume kustomization {ref.name} -n {ref.namespace}` ends that hold.",
+        )
     report = TriggerReport(
         ref=ref,
         driver=driver,
