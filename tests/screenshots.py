@@ -60,6 +60,7 @@ SHOTS = (
     Shot("connections", (140, 24), "colour-blind-safe", ("colon", "+ctx", "enter")),
     Shot("plan", (140, 40), "quarterdeck-dark", ("R",)),
     Shot("apply", (160, 40), "quarterdeck-dark", ("2", "slash", "+search-eu", "enter", "A")),
+    Shot("change", (160, 40), "quarterdeck-dark", ("2", "equals_sign", "j")),
     Shot("help", (200, 50), "quarterdeck-dark", ("question_mark",)),
     Shot("palette", (120, 36), "tokyo-night", ("ctrl+p",)),
 )
