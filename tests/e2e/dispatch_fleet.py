@@ -127,7 +127,7 @@ class Shop:
     def push(self, **files: str) -> str:
         """A new commit that writes itself into the ConfigMap `paint`; ``files`` come beside it (name -> text)."""
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint", "namespace": self.namespace}}
-        texts = {"paint": yaml.safe_dump({**body, "data": {"mark": secrets.token_hex(4)}}), **files}
+        texts = {"paint": yaml.safe_dump({**body, "data": {"mark": _mark()}}), **files}
         return self.git.commit(self.repository, {f"shop/{name}.yaml": text for name, text in texts.items()})
 
     def deployment(self) -> str:
@@ -255,7 +255,7 @@ class App:
 
     def push(self, *, broken: bool = False, slow: bool = False) -> str:
         """A new commit on the branch: one that the API server refuses, or one that waits for `let_go`."""
-        paint = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint"}, "data": {"mark": secrets.token_hex(4)}}
+        paint = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint"}, "data": {"mark": _mark()}}
         wrong = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "No_Such_Name"}}
         hook = {"name": self.gate, "annotations": {"argocd.argoproj.io/hook": "PreSync"}}
         container = {"name": "one", "image": "example.test/nothing"}
@@ -313,6 +313,11 @@ class App:
         """It is deleted; what it applied stays."""
         self.kube.delete(self._there)
         wait_until(lambda: self.kube.find(fleet.ARGO, "Application", NAMESPACE, self.name) is None, "gone", LONG)
+
+
+def _mark() -> str:
+    # The letters first: of hex digits alone some, such as 52424e31, are numbers in YAML.
+    return f"mark-{secrets.token_hex(4)}"
 
 
 def _bare(body: Object) -> Object:
