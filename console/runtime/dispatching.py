@@ -93,6 +93,8 @@ class Dispatching:
         self._journal = journal
         self._clock = clock
         self._identity = identity
+        # A hold outlives the process: lists name the person and where from, as the journal does.
+        self._person = f"{journal.who.user}@{journal.who.host}" if journal is not None else identity
         self._drives = drives
         self._commits = commits
         self._file = file
@@ -136,7 +138,7 @@ class Dispatching:
             trigger_ref = TriggerRef(ref.kind, ref.namespace, ref.name)
             return CustomWriter(engine, trigger_ref, self._clock, self._identity)
         trigger = engine.find(ref.kind, ref.namespace, ref.name)
-        return DispatchWriter(engine, trigger, self._clock, self._identity) if trigger is not None else None
+        return DispatchWriter(engine, trigger, self._clock, self._person) if trigger is not None else None
 
     def writers(self, ref: Ref) -> tuple[object, ...]:
         """What can be done with this object here: what drives it, and what declares it or takes that back."""

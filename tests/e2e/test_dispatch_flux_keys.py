@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ def test_it_is_held_applied_commit_by_commit_and_released(shop: Shop, tmp_path: 
         hold_by_keys(screen, "incident 12", "2h")
         assert shop.at_rest
         assert shop.owners() == {"quarterdeck-dispatch"}
-        describe(screen, "It is held by", "incident 12")
+        describe(screen, f"It is held by {pwd.getpwuid(os.getuid()).pw_name}@", "incident 12")
 
         newer = shop.fetch(shop.push())
         screen.wait_for(lambda now: now.line("shop", "out of sync", "held"))

@@ -12,6 +12,7 @@ from console.engines.dispatch.local import LocalTrigger
 from console.engines.dispatch.types import TargetRef, TriggerRef
 from console.engines.ports.applier import GIT_REPOSITORIES, KUSTOMIZATIONS, ApiKind, JsonObject
 from console.journal.journal import Journal
+from console.journal.records import Who
 from console.kit.timing import Clock
 from console.runtime.cluster_engine import ClusterEngine
 from tests.engines.dispatch.apiserver import ApiServer, Fault
@@ -27,7 +28,7 @@ class Forgetful(Journal):
     """Takes every record and keeps none, so that no disk is measured."""
 
     def __init__(self) -> None:
-        pass
+        self.who = Who(user="ops")
 
     async def dispatched(self, applier: str, token: str, record: bytes) -> None:
         """Nothing."""
