@@ -96,7 +96,7 @@ def argo_phases(seen: Seen) -> tuple[StepView, ...]:
             case Outcome.SUCCEEDED | Outcome.FAILED:
                 at, waits = ("", "") if seen.recorded else ("record", "the outcome to be written on the Application")
             case _:
-                at, waits = "run", said or "Argo CD to end the sync"
+                at, waits = "run", _sync_waits_for(said, seen.applier)
     failed = "run" if operation is not None and operation.outcome is Outcome.FAILED else ""
     steps = _steps(phases, at, waits, failed, operation)
     begun = operation is not None and operation.outcome is not Outcome.REQUESTED
@@ -112,6 +112,13 @@ def argo_phases(seen: Seen) -> tuple[StepView, ...]:
     )
     waves = sync_waves(seen.applier, running=operation is not None and not operation.outcome.complete)
     return (*steps[:place], *waves, *steps[place:])
+
+
+def _sync_waits_for(said: str, applier: dict[str, Any]) -> str:
+    """What a running sync waits for. A try that failed keeps the phase Running with ``finishedAt`` set until the next one."""
+    if text(applier, "status", "operationState", "finishedAt"):
+        return f"its next try: {said}" if said else "its next try"
+    return said.removeprefix("waiting for ") or "Argo CD to end the sync"
 
 
 def _steps(

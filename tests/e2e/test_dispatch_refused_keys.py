@@ -80,7 +80,7 @@ def test_an_application_that_can_not_be_driven_says_why_and_is_left_alone(wallet
         refused({"syncPolicy": {"automated": {}}}, "automated sync")
 
 
-@pytest.mark.scenario("dispatch:V9", "dispatch:V16")
+@pytest.mark.scenario("dispatch:V9")
 def test_without_the_right_to_change_it_the_missing_right_is_named(shop: Shop, tmp_path: Path) -> None:
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
     shop.kube.grant("viewer", [everything])

@@ -130,7 +130,21 @@ def test_a_sync_shows_its_phases_waves_and_hooks_in_the_order_in_which_they_run(
     steps = {step.title: step for step in argo_phases(Seen(operation(Outcome.RUNNING), HOOKED))}
     assert steps["hook Job shop/smoke"].waiting_for == "1 of 1 pods run"
     assert steps["Deployment shop/web"].waiting_for == "it to be healthy"
-    assert (steps["Sync the commit"].detail, steps["Sync the commit"].waiting_for) == ("2 of 2 objects", "waiting for it")
+    assert (steps["Sync the commit"].detail, steps["Sync the commit"].waiting_for) == ("2 of 2 objects", "it")
+
+
+@pytest.mark.parametrize(
+    ("state", "waits"),
+    [
+        ({}, "Argo CD to end the sync"),
+        ({"message": "waiting for healthy state of apps/Deployment/web"}, "healthy state of apps/Deployment/web"),
+        ({"message": "web was refused", "finishedAt": "2026-03-01T10:00:00Z"}, "its next try: web was refused"),
+    ],
+)
+def test_a_running_sync_says_what_it_waits_for(state: dict[str, Any], waits: str) -> None:
+    app = {"status": {"operationState": {"phase": "Running", **state}}}
+    run = next(step for step in argo_phases(Seen(operation(Outcome.RUNNING), app)) if step.key == "run")
+    assert run.waiting_for == waits
 
 
 def test_a_sync_that_has_ended_tells_of_nothing_to_come() -> None:

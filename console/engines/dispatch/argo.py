@@ -229,7 +229,7 @@ class _ArgoRequest:
 
 def _check(ref: ObjectName, app: JsonObject) -> None:
     if why := unsupported(app):
-        raise PermanentError(ConditionReason.UNSUPPORTED_SOURCE, f"Application {ref} cannot be driven: {why}")
+        raise PermanentError(ConditionReason.UNSUPPORTED_SOURCE, f"Application {ref}: {why}")
     if automated(app):
         raise PermanentError(
             ConditionReason.AUTOMATED_SYNC_ENABLED, f"Application {ref} syncs by itself (automated sync is on)"

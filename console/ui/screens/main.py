@@ -229,8 +229,10 @@ class MainScreen(Screen[None]):
         interrupted = {item.ref for item in found if isinstance(item, Operation) and item.state is State.INTERRUPTED}
         if interrupted:
             self._told |= interrupted
-            many = "1 operation was" if len(interrupted) == 1 else f"{len(interrupted)} operations were"
-            self.say(f"{many} interrupted; {self.registry.key('view.operations')} shows what is known of them.", "warn")
+            one = len(interrupted) == 1
+            many = "1 operation was" if one else f"{len(interrupted)} operations were"
+            known = f"{self.registry.key('view.operations')} shows what is known of {'it' if one else 'them'}."
+            self.say(f"{many} interrupted; {known}", "warn")
 
     def _take_detail(self, _dirty: frozenset[Ref]) -> None:
         if self.detail.display:
