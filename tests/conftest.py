@@ -37,6 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=1))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why a test had to be tried again: what passes at the second try is no less worth mending."""
+    again = terminalreporter.stats.get("rerun", [])
+    if again:
+        terminalreporter.section("why tests were tried again")
+    for report in again:
+        terminalreporter.write_line(f"{report.nodeid} ({report.when})", bold=True)
+        terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-40:]))
+
+
 def _talks_to_real_servers(item: pytest.Item) -> bool:
     home = Path(__file__).parent
     # Below this folder only: the checkout may lie in any folder, also in one called `real`.
