@@ -173,14 +173,15 @@ class Listing:
             while True:
                 await bell.wait()
                 bell.clear()
-                refs, context = sorted(changed), at.context()
-                changed.clear()
+                context = at.context()
                 present = {row.ref: row for row in self._rows(at, names, context)[0]}
-                for ref in refs:
+                # The rows may be ahead of what was rung for: what isn't there any more goes by the rows alone.
+                for ref in sorted({*(changed & present.keys()), *(shown.keys() - present.keys())}):
                     if ref in present:
                         self._tell_change("changed", present[ref], context)
-                    elif ref in shown:
+                    else:
                         self._tell_change("gone", shown[ref], context)
+                changed.clear()
                 shown = present
                 self._outside.out.flush()
         finally:
