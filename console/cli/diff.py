@@ -18,7 +18,7 @@ _WORDS = (
     ("update", "would change"),
     ("delete", "would be deleted"),
     ("unknown", "can't be told"),
-    ("same", "would stay as they are"),
+    ("same", "would stay the same"),
 )
 
 

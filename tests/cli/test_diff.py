@@ -47,7 +47,7 @@ def test_a_diff_is_read_object_by_object_and_summed_up() -> None:
     assert lines[0] == f"{COMMIT.hash} Turn the new checkout on (Ana Prieto)"
     assert "  update   Deployment shop/update" in lines and "      spec.replicas: 2 -> 3" in lines
     assert not any("shop/same" in line for line in lines)
-    assert lines[-1] == "1 would change, 1 can't be told, 1 would stay as they are."
+    assert lines[-1] == "1 would change, 1 can't be told, 1 would stay the same."
     assert any("shop/same" in line for line in diff_lines(preview("same"), everything=True))
     assert diff_lines(preview())[-1] == "The commit has no objects."
 
@@ -56,7 +56,7 @@ async def test_the_demo_has_something_to_compare(tmp_path: Path) -> None:
     env = isolated(tmp_path)
     shown = await awaited("--demo", "diff", "search", "--all", env=env)
     assert shown.code == 0, shown.err
-    assert "Deployment search/search-indexer" in shown.out and "1 would stay as they are." in shown.out
+    assert "Deployment search/search-indexer" in shown.out and "1 would stay the same." in shown.out
     found = await awaited("--demo", "diff", "search", "--commit", shown.out[:7], "-o", "json", env=env)
     document = json.loads(found.out)
     assert document["commit"]["hash"] == shown.out[:40] and document["commit"]["subject"]
