@@ -37,7 +37,7 @@ class Identity(msgspec.Struct, frozen=True, order=True):
         return sanitize(f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}")
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the base is chosen at run time
     """The safe loader, with dates left as text."""
 
 
